@@ -1,0 +1,1 @@
+"""Types, identity, storage, indexes and search of a world, shared by builder and server."""

@@ -1,0 +1,1 @@
+"""Text encoders: one protocol, several runtimes, never a silent fallback between them."""

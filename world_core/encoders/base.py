@@ -1,0 +1,37 @@
+"""The interface of an encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from world_core.types import Vectors
+
+
+class Encoder(Protocol):
+    """Text to vectors of length 1; equal text gives equal bits, whatever it is batched with."""
+
+    @property
+    def id(self) -> str:
+        """Names model, weights digest, runtime, pooling, prefixes and token limit.
+
+        Two encoders with one id give the same vectors on machines of one CPU family.
+        """
+        ...
+
+    @property
+    def dim(self) -> int:
+        """Number of components."""
+        ...
+
+    def encode_queries(self, texts: Sequence[str]) -> Vectors:
+        """Return (n, dim) float32, one row a query, with the model's query prefix.
+
+        Raises:
+            EncoderError: the model failed.
+        """
+        ...
+
+    def encode_passages(self, texts: Sequence[str]) -> Vectors:
+        """Return (n, dim) float32, one row a passage, with the model's passage prefix."""
+        ...

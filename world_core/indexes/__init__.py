@@ -1,0 +1,1 @@
+"""Ways to find units of a world: lexical (BM25) and dense (vectors)."""
