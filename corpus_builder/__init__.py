@@ -1,0 +1,1 @@
+"""Builds worlds from crawls: sources, extraction, snapshots, indexing, publishing."""

@@ -1,0 +1,1 @@
+"""Where captures come from; one file a kind of input."""

@@ -1,0 +1,1 @@
+"""The thin client that trainers plug in; httpx and pydantic, nothing else."""

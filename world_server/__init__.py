@@ -1,0 +1,1 @@
+"""Serves worlds through the dialects that search agents already speak."""
