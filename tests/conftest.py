@@ -1,0 +1,19 @@
+"""Fixtures every test may use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared_dir() -> Path:
+    """Return the folder of evaluation data; the test is skipped where there is none."""
+    folder = Path(os.environ.get("SEARCHWORLD_SHARED", ROOT.parent / "shared")).resolve()
+    if not (folder / "data").is_dir():
+        pytest.skip(f"no evaluation data: {folder} has no data folder (set SEARCHWORLD_SHARED)")
+    return folder
