@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from world_core.errors import BadInputError
+from world_core.fusion import DENSE_FLOOR, LEXICAL_FLOOR, fuse, stretched
+from world_core.types import Scores
+
+bm25 = st.floats(0.0, 80.0)
+cosine = st.floats(-1.0, 1.0)
+candidates = st.lists(st.tuples(bm25, cosine), min_size=1, max_size=40)
+weights = st.floats(0.0, 1.0)
+
+
+def scores(*values: float) -> Scores:
+    return np.array(values, dtype=np.float64)
+
+
+def columns(pairs: list[tuple[float, float]]) -> tuple[Scores, Scores]:
+    return scores(*(pair[0] for pair in pairs)), scores(*(pair[1] for pair in pairs))
+
+
+def test_the_formula_on_numbers_worked_out_by_hand() -> None:
+    fused = fuse(scores(8.0, 4.0, 0.0), scores(0.0, -1.0, 0.5), weight=0.25)
+
+    # dense: 1/1.5, 0, 1; lexical: 1, 0.5, 0
+    assert_array_equal(fused, [0.25 * (1.0 / 1.5) + 0.75, 0.75 * 0.5, 0.25])
+
+
+def test_the_default_weight_is_one_half() -> None:
+    lexical, dense = scores(3.0, 1.0), scores(0.1, 0.9)
+
+    assert_array_equal(fuse(lexical, dense), fuse(lexical, dense, weight=0.5))
+
+
+def test_best_in_both_scores_one_and_worst_in_both_scores_zero() -> None:
+    assert_array_equal(fuse(scores(7.0, 0.0), scores(0.4, -1.0)), [1.0, 0.0])
+
+
+def test_without_any_lexical_match_the_dense_order_stands() -> None:
+    fused = fuse(scores(0.0, 0.0, 0.0), scores(0.2, 0.6, 0.4))
+
+    assert list(np.argsort(-fused)) == [1, 2, 0]
+    assert fused.max() == 0.5
+
+
+def test_without_any_vector_the_lexical_order_stands() -> None:
+    fused = fuse(scores(1.0, 3.0, 2.0), scores(-1.0, -1.0, -1.0))
+
+    assert list(np.argsort(-fused)) == [1, 2, 0]
+
+
+def test_all_at_the_floors_is_all_zero() -> None:
+    assert_array_equal(fuse(scores(0.0, 0.0), scores(-1.0, -1.0)), [0.0, 0.0])
+
+
+def test_no_candidates_give_no_scores() -> None:
+    fused = fuse(scores(), scores())
+
+    assert fused.shape == (0,)
+    assert fused.dtype == np.float64
+
+
+def test_the_inputs_are_left_as_they_were() -> None:
+    lexical, dense = scores(2.0, 1.0), scores(0.5, 0.7)
+
+    fuse(lexical, dense)
+
+    assert_array_equal(lexical, [2.0, 1.0])
+    assert_array_equal(dense, [0.5, 0.7])
+
+
+@pytest.mark.parametrize("weight", [-0.01, 1.01, float("nan"), float("inf")])
+def test_a_weight_outside_the_unit_interval_is_refused(weight: float) -> None:
+    with pytest.raises(BadInputError, match="fusion weight"):
+        fuse(scores(1.0), scores(0.0), weight=weight)
+
+
+@pytest.mark.parametrize(
+    ("lexical", "dense"),
+    [
+        (scores(1.0, 2.0), scores(0.5)),
+        (scores(), scores(0.5)),
+        (np.zeros((1, 1)), np.zeros((1, 1))),
+    ],
+)
+def test_shapes_that_do_not_belong_together_are_refused(lexical: Scores, dense: Scores) -> None:
+    with pytest.raises(BadInputError, match="shape"):
+        fuse(lexical, dense)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf"), -0.5])
+def test_an_impossible_lexical_score_is_refused_by_value(bad: float) -> None:
+    with pytest.raises(BadInputError, match=str(bad)):
+        fuse(scores(1.0, bad, 2.0), scores(0.0, 0.0, 0.0))
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf"), -1.5])
+def test_an_impossible_dense_score_is_refused_by_value(bad: float) -> None:
+    with pytest.raises(BadInputError, match=str(bad)):
+        fuse(scores(1.0, 1.0, 2.0), scores(0.0, bad, 0.0))
+
+
+@given(candidates, weights)
+def test_fused_scores_stay_within_zero_and_one(
+    pairs: list[tuple[float, float]], weight: float
+) -> None:
+    fused = fuse(*columns(pairs), weight=weight)
+
+    assert fused.dtype == np.float64
+    assert fused.shape == (len(pairs),)
+    assert (fused >= 0.0).all()
+    assert (fused <= 1.0 + 1e-12).all()
+
+
+@given(candidates, weights)
+def test_a_candidate_at_least_as_good_in_both_is_never_behind(
+    pairs: list[tuple[float, float]], weight: float
+) -> None:
+    fused = fuse(*columns(pairs), weight=weight)
+
+    for i, (lexical, dense) in enumerate(pairs):
+        for j, (other_lexical, other_dense) in enumerate(pairs):
+            if lexical >= other_lexical and dense >= other_dense:
+                assert fused[i] >= fused[j]
+
+
+@given(candidates, weights, st.integers(0, 39), bm25, cosine)
+def test_raising_one_candidate_never_lowers_it(
+    pairs: list[tuple[float, float]], weight: float, which: int, lexical: float, dense: float
+) -> None:
+    which %= len(pairs)
+    raised = list(pairs)
+    raised[which] = (max(pairs[which][0], lexical), max(pairs[which][1], dense))
+
+    before = fuse(*columns(pairs), weight=weight)[which]
+    after = fuse(*columns(raised), weight=weight)[which]
+
+    assert after >= before
+
+
+@given(candidates, weights, st.randoms(use_true_random=False))
+def test_the_order_of_the_candidates_does_not_matter(
+    pairs: list[tuple[float, float]], weight: float, random: Random
+) -> None:
+    order = list(range(len(pairs)))
+    random.shuffle(order)
+
+    straight = fuse(*columns(pairs), weight=weight)
+    shuffled = fuse(*columns([pairs[i] for i in order]), weight=weight)
+
+    assert_array_equal(straight[order], shuffled)
+
+
+@given(candidates, weights)
+def test_a_candidate_at_the_floors_changes_no_other_score(
+    pairs: list[tuple[float, float]], weight: float
+) -> None:
+    with_one_more = [*pairs, (LEXICAL_FLOOR, DENSE_FLOOR)]
+
+    straight = fuse(*columns(pairs), weight=weight)
+    widened = fuse(*columns(with_one_more), weight=weight)
+
+    assert_array_equal(straight, widened[:-1])
+    assert widened[-1] == 0.0
+
+
+@given(candidates)
+def test_the_ends_of_the_weight_are_the_two_parts_alone(pairs: list[tuple[float, float]]) -> None:
+    lexical, dense = columns(pairs)
+
+    assert_array_equal(fuse(lexical, dense, weight=0.0), stretched(lexical, LEXICAL_FLOOR))
+    assert_array_equal(fuse(lexical, dense, weight=1.0), stretched(dense, DENSE_FLOOR))
