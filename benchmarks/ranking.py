@@ -1,0 +1,161 @@
+"""Ranking quality of a world on judged queries: BM25, dense and hybrid in one run.
+
+usage:
+    ranking.py world WORLD QUERIES.jsonl QRELS.tsv [--id-template T] [--limit N]
+    ranking.py sets SHARED OUT [--encoder KIND] [--lexical ENGINE] [--only NAME]
+
+``world`` scores one published world; a query counts only when one of its judged pages is in the
+world, and n is stated. ``sets`` builds a world from every set under ``SHARED/data/ir`` and scores
+it. nDCG@10 has linear gains and a base-2 logarithm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from world_core import urls
+from world_core.engine import Engine
+from world_core.generation import Generation
+from world_core.types import Mode, SearchCall
+
+SETS = ("cacm", "xquad/en", "xquad/de", "xquad/es", "xquad/zh", "cmrc2018")
+DEPTH = 100
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Queries by id, and gains by query id and page key."""
+
+    queries: Mapping[str, str]
+    gains: Mapping[str, Mapping[str, int]]
+
+
+def main() -> int:
+    """Run the chosen command."""
+    options = parser().parse_args()
+    if options.command == "world":
+        judged = read_judged(options.queries, options.qrels, options.id_template)
+        report(str(options.world), options.world, judged, options.limit)
+        return 0
+    for name in SETS:
+        if options.only and options.only != name:
+            continue
+        folder = options.shared / "data" / "ir" / name
+        template = f"https://{name.replace('/', '-')}.example/{{id}}"
+        world = build(folder, options.out, name.replace("/", "-"), template, options)
+        judged = read_judged(folder / "queries.jsonl", folder / "qrels.tsv", template)
+        report(name, world, judged, options.limit)
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line."""
+    top = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = top.add_subparsers(dest="command", required=True)
+    world = commands.add_parser("world")
+    world.add_argument("world", type=Path)
+    world.add_argument("queries", type=Path)
+    world.add_argument("qrels", type=Path)
+    world.add_argument("--id-template", default="{id}")
+    sets = commands.add_parser("sets")
+    sets.add_argument("shared", type=Path)
+    sets.add_argument("out", type=Path)
+    sets.add_argument("--encoder", default="onnx-minilm")
+    sets.add_argument("--lexical", default="lucene")
+    sets.add_argument("--only")
+    for command in (world, sets):
+        command.add_argument("--limit", type=int, help="score only the first N queries")
+    return top
+
+
+def build(folder: Path, out: Path, name: str, template: str, options: argparse.Namespace) -> Path:
+    """Build a world from a set's documents and return its folder."""
+    command = [
+        str(Path(sys.executable).with_name("corpus-builder")),
+        "build",
+        str(folder / "docs.jsonl"),
+        *("--name", f"{name}-{options.encoder}-{options.lexical}"),
+        *("--out", str(out)),
+        *("--url-template", template),
+        *("--encoder", options.encoder),
+        *("--lexical", options.lexical),
+    ]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return out / f"{name}-{options.encoder}-{options.lexical}"
+
+
+def current(world: Path) -> Path:
+    """Follow the pointer of a named world."""
+    pointer = world / "current"
+    return world / pointer.read_text(encoding="utf-8").strip() if pointer.is_file() else world
+
+
+def read_judged(queries: Path, qrels: Path, template: str) -> Judged:
+    """Read queries and judgments; document ids become page keys by the template."""
+    texts = {row["id"]: row["text"] for row in map(json.loads, lines(queries))}
+    gains: dict[str, dict[str, int]] = {}
+    for line in list(lines(qrels))[1:]:
+        query, document, gain = line.split("\t")
+        key = urls.canonical(template.format(id=document))
+        gains.setdefault(query, {})[key] = int(gain)
+    return Judged(texts, gains)
+
+
+def lines(path: Path) -> Iterator[str]:
+    """Yield the file's lines that are not blank."""
+    with path.open(encoding="utf-8") as file:
+        yield from (line.rstrip("\n") for line in file if line.strip())
+
+
+def report(name: str, world: Path, judged: Judged, limit: int | None) -> None:
+    """Print one line: n and nDCG@10 by mode."""
+    engine = Engine(Generation.open(current(world), verify=False))
+    try:
+        present = [
+            query
+            for query, pages in judged.gains.items()
+            if query in judged.queries
+            and any(
+                gain > 0 and engine.generation.pages.find(key) is not None
+                for key, gain in pages.items()
+            )
+        ][:limit]
+        modes = [Mode.LEXICAL]
+        if engine.generation.dense is not None:
+            modes += [Mode.DENSE, Mode.HYBRID]
+        figures = {mode.value: mean_ndcg(engine, judged, present, mode) for mode in modes}
+    finally:
+        engine.close()
+    shown = "  ".join(f"{mode} {value:.4f}" for mode, value in figures.items())
+    print(f"{name:12} n={len(present):5}  {shown}", flush=True)
+
+
+def mean_ndcg(engine: Engine, judged: Judged, queries: Sequence[str], mode: Mode) -> float:
+    """Return the mean nDCG@10 over the queries."""
+    total = 0.0
+    for query in queries:
+        call = SearchCall(query=judged.queries[query], count=10, mode=mode)
+        keys = [urls.canonical(hit.meta.url) for hit in engine.search(call).hits]
+        total += ndcg(keys, judged.gains[query], 10)
+    return total / len(queries) if queries else math.nan
+
+
+def ndcg(ranked: Sequence[str], gains: Mapping[str, int], depth: int) -> float:
+    """Return the normalised discounted cumulative gain of the first ``depth`` keys."""
+    best = sorted(gains.values(), reverse=True)[:depth]
+    ideal = sum(gain / math.log2(place + 2) for place, gain in enumerate(best))
+    found = sum(
+        gains.get(key, 0) / math.log2(place + 2) for place, key in enumerate(ranked[:depth])
+    )
+    return found / ideal if ideal else 0.0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
