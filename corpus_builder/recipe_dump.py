@@ -1,0 +1,77 @@
+"""Writing a recipe as TOML, as it lies in the world that it determined."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from corpus_builder.recipe import DenseRecipe, Recipe
+
+
+def dump(recipe: Recipe) -> str:
+    """Return the recipe as TOML, with file names in place of absolute paths.
+
+    The text names everything that determines the world; inputs and the list of included addresses
+    are named, not contained.
+    """
+    lines = [f"name = {_toml(recipe.name)}"]
+    if recipe.clock is not None:
+        lines.append(f"clock = {_toml(dt.datetime.fromtimestamp(recipe.clock, dt.UTC))}")
+    if recipe.canaries:
+        lines.append(f"canaries = [{', '.join(map(_toml, recipe.canaries))}]")
+    for source in recipe.sources:
+        shown = source.shown or source.path
+        path = Path(shown).name if Path(shown).is_absolute() else shown
+        entries: dict[str, object] = {"kind": source.kind}
+        if path:
+            entries["path"] = path
+        lines += ["", "[[sources]]", *_entries({**entries, **source.arguments})]
+    part = recipe.content_part()
+    lines += ["", "[extract]", *_entries({"cpu_seconds": recipe.extract.cpu_seconds})]
+    lines += ["", "[snapshot]", *_entries(part["snapshot"])]
+    lines += ["", "[passages]", *_entries(part["passages"])]
+    lexical = recipe.lexical
+    lines += ["", "[lexical]", f"engine = {_toml(lexical.engine)}"]
+    lines += _entries({"unit": lexical.unit, "k1": lexical.k1, "b": lexical.b})
+    if lexical.field_weights:
+        lines += ["", "[lexical.field_weights]", *_entries(lexical.field_weights)]
+    if recipe.dense is not None:
+        lines += ["", "[dense]", *_entries(_dense_entries(recipe.dense))]
+        if recipe.dense.arguments:
+            lines += ["", "[dense.arguments]", *_entries(recipe.dense.arguments)]
+    lines += ["", "[fusion]", *_entries({"weight": recipe.fusion_weight})]
+    return "\n".join(lines) + "\n"
+
+
+def _dense_entries(dense: DenseRecipe) -> dict[str, object]:
+    entries: dict[str, object] = {
+        "encoder": dense.encoder,
+        "rows": dense.rows,
+        "titles": dense.titles,
+    }
+    if dense.include:
+        entries["include"] = Path(dense.include).name
+        entries["include_digest"] = dense.include_digest
+    return entries
+
+
+def _entries(table: object) -> list[str]:
+    if not isinstance(table, Mapping):
+        return []
+    return [f"{_key(str(key))} = {_toml(value)}" for key, value in table.items()]
+
+
+def _key(key: str) -> str:
+    return key if key.isascii() and key.replace("_", "").replace("-", "").isalnum() else _toml(key)
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dt.datetime):
+        return value.isoformat()
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value)
