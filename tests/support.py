@@ -97,7 +97,7 @@ def _lower(items: Sequence[tuple[str, str]]) -> dict[str, str]:
 def running_server(
     folder: Path, *arguments: str, environment: dict[str, str] | None = None
 ) -> Iterator[RunningServer]:
-    """Run ``world-server ARGUMENTS --port N`` until the block ends; its log is kept in ``folder``."""
+    """Run ``world-server ARGUMENTS --port N`` to the end of the block; log in ``folder``."""
     port = free_port()
     log = folder / f"server-{port}.log"
     with log.open("w", encoding="utf-8") as output:

@@ -15,6 +15,7 @@ import pytest
 from tests.support import RunningServer, running_server
 
 Request = tuple[str, Any]
+Digest = tuple[int, str]
 
 
 def mixed_requests(server: RunningServer, count: int) -> list[Request]:
@@ -48,13 +49,13 @@ def mixed_requests(server: RunningServer, count: int) -> list[Request]:
     return requests
 
 
-def digest(server: RunningServer, request: Request) -> tuple[int, str]:
+def digest(server: RunningServer, request: Request) -> Digest:
     path, content = request
     answer = server.ask(path.replace(" ", "%20"), content)
     return answer.status, hashlib.sha256(answer.body).hexdigest()
 
 
-def digests(server: RunningServer, requests: Sequence[Request], threads: int) -> list[object]:
+def digests(server: RunningServer, requests: Sequence[Request], threads: int) -> list[Digest]:
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(lambda request: digest(server, request), requests))
 
@@ -70,9 +71,9 @@ def test_bodies_are_equal_whatever_serves_them(
         assert digests(server, requests, 4) == first, "from four threads"
     with running_server(tmp_path, "serve", str(atlas_world), "--workers", "2") as server:
         assert digests(server, requests, 4) == first, "after a restart, on two workers"
-    statuses = {status for status, _ in first}  # type: ignore[misc]
+    statuses = {status for status, _ in first}
     assert 200 in statuses
-    assert len({body for _, body in first}) > count // 3, "the requests do differ"  # type: ignore[misc]
+    assert len({body for _, body in first}) > count // 3, "the requests do differ"
 
 
 def test_a_batch_gives_the_bodies_of_its_searches(atlas_world: Path, tmp_path: Path) -> None:
