@@ -1,0 +1,377 @@
+"""Text to terms: the same for documents and queries, so the engines see terms only.
+
+A **word** is a run of letters, digits and combining marks; its term is NFKC, case folded and
+without diacritics. In scripts that are written without spaces a run gives the pairs of its
+neighbouring characters instead, or the character itself where it stands alone. Everything else
+(punctuation, symbols, NUL, lone surrogates) separates and never becomes part of a term, so no
+character of a query has the meaning of an operator.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from threading import Lock
+from typing import Final, NamedTuple
+
+import Stemmer
+
+from world_core.errors import BadInputError
+from world_core.types import LexicalField, LexicalQuery
+
+RULES: Final = 1
+"""Version of the rules in this file; a change of any term raises it."""
+
+TERM_LIMIT: Final = 64
+"""Characters of a term; a longer word is known by its first ones."""
+
+QUERY_LIMIT: Final = 1000
+"""Distinct terms of a query that each field is asked for; the first ones, in text order."""
+
+DEFAULT_WEIGHTS: Final[Mapping[str, float]] = {"title": 1.0, "body": 1.0, "stem": 1.0}
+
+_MEMO_LIMIT: Final = 100_000  # words remembered by one analyser and language
+_SNOWBALL: Final[Mapping[str, str]] = {
+    "ar": "arabic",
+    "ca": "catalan",
+    "cs": "czech",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "eo": "esperanto",
+    "es": "spanish",
+    "et": "estonian",
+    "eu": "basque",
+    "fa": "persian",
+    "fi": "finnish",
+    "fr": "french",
+    "ga": "irish",
+    "hi": "hindi",
+    "hu": "hungarian",
+    "hy": "armenian",
+    "id": "indonesian",
+    "it": "italian",
+    "lt": "lithuanian",
+    "nb": "norwegian",
+    "ne": "nepali",
+    "nl": "dutch",
+    "nn": "norwegian",
+    "no": "norwegian",
+    "pl": "polish",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sr": "serbian",
+    "st": "sesotho",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+    "yi": "yiddish",
+}
+
+# Letters and marks of scripts without spaces between words; their digits are words like any other.
+_PAIRED: Final = (
+    "\u0e01-\u0e4e\u0e81-\u0ece\u0edc-\u0edf"  # Thai, Lao
+    "\u1000-\u103f\u1050-\u108f\u109a-\u109d\uaa60-\uaa7f"  # Burmese
+    "\u1780-\u17d3\u17d7\u17dc\u17dd"  # Khmer
+    "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb\uffa0-\uffdc"  # Hangul
+    "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+    "\u3041-\u3096\u3099\u309a\u309d-\u309f\u31f0-\u31ff"  # Hiragana
+    "\u30a1-\u30fa\u30fc-\u30ff\uff66-\uff9f\U0001b000-\U0001b16f"  # Katakana, kana of plane 1
+)
+_PAIRED_RUN: Final = re.compile(f"[{_PAIRED}]+")
+# Runs in which every character stands for itself: NFKC leaves it alone, no mark joins it.
+_SIMPLE_RUN: Final = re.compile(
+    "[\u3005\u3041-\u3096\u30a1-\u30fa\u30fc\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+"
+)
+# What a reader takes for one character: a syllable of jamo, half-width kana with its voicing mark,
+# or a character with the marks behind it.
+_UNIT: Final = re.compile(
+    "[\u1100-\u115f\ua960-\ua97c]+[\u1160-\u11a7\ud7b0-\ud7c6]*[\u11a8-\u11ff\ud7cb-\ud7fb]*"
+    "|[\uff66-\uff9d][\uff9e\uff9f]"
+    "|.[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece"
+    "\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d"
+    "\u108f\u109a-\u109d\u17b4-\u17d3\u17dd\u3099\u309a]*",
+    re.DOTALL,
+)
+# Marks that a reader may leave out. Marks of Indic and other scripts are vowels and stay.
+_DIACRITICS: Final = re.compile(
+    "[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
+    "\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
+    "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f\U000e0100-\U000e01ef]+"
+)
+# Scripts of plane 1 as a whole, without kana and emoji, and variation selectors: a class of their
+# hundreds of ranges would be searched one by one for every space of a text.
+_ASTRAL: Final = "\U00010000-\U0001afff\U0001b170-\U0001efff\U000e0100-\U000e01ef"
+# Letters that Unicode does not take apart into a base and a mark.
+_LETTERS: Final = str.maketrans(
+    {
+        "ø": "o",
+        "ł": "l",
+        "đ": "d",
+        "ð": "d",
+        "þ": "th",
+        "æ": "ae",
+        "œ": "oe",
+        "\u0131": "i",
+        "ħ": "h",
+    }
+)
+_SOFT_HYPHEN: Final = "\u00ad"
+_ASCII_WORD: Final = re.compile(f"([a-z0-9]{{1,{TERM_LIMIT}}})[a-z0-9]*")
+
+
+class Token(NamedTuple):
+    """A term and where it stands: ``text[start:end]`` is what it was made of."""
+
+    term: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Patterns:
+    """Patterns whose character classes are computed from the Unicode tables."""
+
+    word: re.Pattern[str]  # one group: the first characters of a word outside paired scripts
+    token: re.Pattern[str]  # two groups: the same, or a run of a paired script
+    foreign: re.Pattern[str]  # what may not stand in a term
+
+
+class _Memo(dict[str, str]):
+    """Remembers a pure function of a word; forgets everything when full, so memory is bounded."""
+
+    def __init__(self, function: Callable[[str], str]) -> None:
+        super().__init__()
+        self._function = function
+
+    def __missing__(self, word: str) -> str:
+        value = self._function(word)
+        if len(self) >= _MEMO_LIMIT:
+            self.clear()
+        self[word] = value
+        return value
+
+
+class _Stem:
+    """Stems words of one language; a Snowball stemmer serves one thread at a time."""
+
+    def __init__(self, algorithm: str, patterns: _Patterns) -> None:
+        self._stemmer = Stemmer.Stemmer(algorithm, 0)
+        self._lock = Lock()
+        self._patterns = patterns
+
+    def __call__(self, word: str) -> str:
+        """Return the folded stem. The stemmer itself needs the accents: its suffixes have them."""
+        lower = word.replace(_SOFT_HYPHEN, "")
+        lower = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", lower).casefold())
+        lower = self._patterns.foreign.sub("", lower)
+        with self._lock:
+            stem = self._stemmer.stemWord(lower)
+        return _fold(stem, self._patterns) or _fold(word, self._patterns)
+
+
+class Analyzer:
+    """The rules for one world's languages; safe to use from several threads.
+
+    Args:
+        languages: codes of the world's languages, in any order; only the part before a hyphen
+            counts. A language without a Snowball stemmer (``und``, ``zh``) adds no field.
+        weights: weight of the fields ``title``, ``body`` and ``stem`` in a query, or of one
+            language by ``stem_xx``; a field of weight 0 is not asked.
+
+    Raises:
+        BadInputError: a weight is negative or belongs to no field.
+    """
+
+    def __init__(
+        self, languages: Sequence[str], *, weights: Mapping[str, float] | None = None
+    ) -> None:
+        self._languages = sorted({_primary(language) for language in languages})
+        self._patterns = _patterns()
+        self._fold = _Memo(lambda word: _fold(word, self._patterns))
+        available = Stemmer.algorithms()
+        self._stems = {
+            f"stem_{language}": _Memo(_Stem(_SNOWBALL[language], self._patterns))
+            for language in self._languages
+            if _SNOWBALL.get(language) in available
+        }
+        self._weights = self._checked(weights or {})
+
+    @property
+    def id(self) -> str:
+        """Names the rules, the stemmer library, the Unicode tables and the languages."""
+        return (
+            f"searchworld-terms-{RULES};pystemmer-{Stemmer.version()};"
+            f"unicode-{unicodedata.unidata_version};languages-{','.join(self._languages)}"
+        )
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of all fields a document may have: ``title``, ``body``, then the stem fields."""
+        return ("title", "body", *self._stems)
+
+    def tokens(self, text: str) -> list[Token]:
+        """Return the folded terms of a text in order, with their character offsets.
+
+        Tokens of a paired script overlap: each begins one character after the one before.
+        """
+        if text.isascii():
+            matches = _ASCII_WORD.finditer(text.lower())
+            return [Token(match[1], *match.span()) for match in matches]
+        found: list[Token] = []
+        fold = self._fold
+        for match in self._patterns.token.finditer(text):
+            if match.lastindex == 1:
+                term = fold[match[1]]
+                if term:
+                    found.append(Token(term, match.start(), match.end()))
+            else:
+                found.extend(_pairs(match[0], match.start()))
+        return found
+
+    def document(self, title: str, text: str, language: str) -> dict[str, list[str]]:
+        """Return the terms of each field of a version in text order.
+
+        ``title`` and ``body`` hold folded terms. The stem field of the version's language holds the
+        stems of title and text; it is absent where there is no stemmer.
+        """
+        title_words, title_terms = self._words_and_terms(title)
+        words, terms = self._words_and_terms(text)
+        fields = {"title": title_terms, "body": terms}
+        name = f"stem_{_primary(language)}"
+        stem = self._stems.get(name)
+        if stem is not None:
+            fields[name] = [*_known(stem, title_words), *_known(stem, words)]
+        return fields
+
+    def query(self, text: str) -> LexicalQuery:
+        """Return the query that asks every field, each for the distinct terms in text order.
+
+        A term that is repeated is asked once; at most ``QUERY_LIMIT`` terms of a field are asked.
+        """
+        words, terms = self._words_and_terms(text)
+        asked = {"title": terms, "body": terms}
+        asked |= {name: _known(stem, words) for name, stem in self._stems.items()}
+        return LexicalQuery(
+            tuple(
+                LexicalField(
+                    name, self._weights[name], tuple(dict.fromkeys(asked[name]))[:QUERY_LIMIT]
+                )
+                for name in self.fields
+                if self._weights[name] > 0
+            )
+        )
+
+    def _words_and_terms(self, text: str) -> tuple[list[str], list[str]]:
+        """Return the words outside paired scripts as written, and all folded terms."""
+        if text.isascii():
+            words = _ASCII_WORD.findall(text.lower())
+            return words, words
+        if _PAIRED_RUN.search(text) is None:
+            words = self._patterns.word.findall(text)
+            return words, _known(self._fold, words)
+        words, terms = [], []
+        for match in self._patterns.token.finditer(text):
+            if match.lastindex == 1:
+                words.append(match[1])
+                terms.append(self._fold[match[1]])
+            else:
+                terms.extend(token.term for token in _pairs(match[0], 0))
+        return words, list(filter(None, terms))
+
+    def _checked(self, weights: Mapping[str, float]) -> dict[str, float]:
+        """Return the weight of every field."""
+        known = {**DEFAULT_WEIGHTS, **dict.fromkeys(self._stems, weights.get("stem", 1.0))}
+        for name, weight in weights.items():
+            if name not in known:
+                raise BadInputError(
+                    f"Field weight {name!r} belongs to no field.",
+                    hint=f"Fields are {', '.join(known)}.",
+                )
+            if not weight >= 0:  # NaN is no weight either
+                raise BadInputError(f"Field weight {name!r} is {weight}, it must not be negative.")
+        return known | dict(weights)
+
+
+def term_hash(term: str) -> int:
+    """Return the 32-bit number that stands for a term in the passage file (CRC-32 of its UTF-8)."""
+    return zlib.crc32(term.encode())
+
+
+def _known(memo: _Memo, words: Sequence[str]) -> list[str]:
+    """Return the memo's value of each word, without empty ones."""
+    return list(filter(None, map(memo.__getitem__, words)))
+
+
+def _primary(language: str) -> str:
+    return language.partition("-")[0].lower()
+
+
+def _fold(word: str, patterns: _Patterns) -> str:
+    """Return a word's term; "" for marks that stand alone."""
+    if word.isascii():
+        return word.lower()[:TERM_LIMIT]
+    text = unicodedata.normalize("NFKC", word).casefold()
+    text = _DIACRITICS.sub("", unicodedata.normalize("NFKD", text)).translate(_LETTERS)
+    text = patterns.foreign.sub("", unicodedata.normalize("NFKC", text))
+    # A term of marks alone (vowel signs, say) is none: nobody searches for it.
+    return text[:TERM_LIMIT] if any(map(str.isalnum, text)) else ""
+
+
+def _pairs(run: str, start: int) -> Iterator[Token]:
+    """Yield the pairs of a run of a paired script; the run begins at ``start`` of the text."""
+    if _SIMPLE_RUN.fullmatch(run):
+        if len(run) == 1:
+            yield Token(run, start, start + 1)
+        for at in range(len(run) - 1):
+            yield Token(run[at : at + 2], start + at, start + at + 2)
+        return
+    units = [
+        Token(
+            unicodedata.normalize("NFKC", unit[0])[: TERM_LIMIT // 2],
+            start + unit.start(),
+            start + unit.end(),
+        )
+        for unit in _UNIT.finditer(run)
+    ]
+    if len(units) == 1:
+        yield units[0]
+    for first, second in pairwise(units):
+        yield Token(first.term + second.term, first.start, second.end)
+
+
+@cache
+def _patterns() -> _Patterns:
+    """Compile the classes of this Python's Unicode tables; takes some tens of milliseconds."""
+    plane = "".join(map(chr, range(0x10000)))
+    paired = set("".join(_PAIRED_RUN.findall(plane)))
+    inside = [
+        character
+        for character in plane
+        if character.isalnum() or unicodedata.category(character) in ("Mn", "Mc")
+    ]
+    words = _character_class(character for character in inside if character not in paired)
+    word = f"([{words}{_SOFT_HYPHEN}{_ASTRAL}]{{1,{TERM_LIMIT}}})[{words}{_SOFT_HYPHEN}{_ASTRAL}]*"
+    return _Patterns(
+        word=re.compile(word),
+        token=re.compile(f"{word}|([{_PAIRED}]+)"),
+        foreign=re.compile(f"[^{_character_class(inside)}{_ASTRAL}]+"),
+    )
+
+
+def _character_class(characters: Iterable[str]) -> str:
+    """Return ascending characters as the inside of a character class."""
+    ranges: list[list[str]] = []
+    for character in characters:
+        if ranges and ord(ranges[-1][1]) == ord(character) - 1:
+            ranges[-1][1] = character
+        else:
+            ranges.append([character, character])
+    return "".join(f"{first}-{last}" for first, last in ranges)
