@@ -11,7 +11,7 @@ fail() {
     exit 2
 }
 
-# need_packages COMMAND-OR-TEST PACKAGE...: installs Debian packages when root, else names the command.
+# apt_install PACKAGE...: installs Debian packages when root; fails otherwise.
 apt_install() {
     if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
         return 1
@@ -64,7 +64,7 @@ install_profile() {
     fi
     say "Installing searchworld[$extras] into .venv ..."
     local pip=("$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-warn-script-location)
-    "${pip[@]}" --constraint "$root/constraints/constraints.txt" --editable "$root[$extras]" ||
+    "${pip[@]}" --constraint "$root/constraints/constraints.txt" --editable "${root}[${extras}]" ||
         fail "The installation failed; the lines above say why."
     # shellcheck disable=SC2046
     "${pip[@]}" --no-deps $(bare_packages "$profile") || fail "The model packages could not be installed."
