@@ -11,6 +11,7 @@ import pytest
 import corpus_builder.errors
 import world_client.errors
 import world_core.errors
+import world_server.errors
 from corpus_builder.errors import BuilderError
 from tests.conftest import ROOT
 from world_client.errors import ClientError
@@ -20,6 +21,7 @@ TREES: list[tuple[ModuleType, type[Exception]]] = [
     (world_core.errors, WorldError),
     (corpus_builder.errors, BuilderError),
     (world_client.errors, ClientError),
+    (world_server.errors, WorldError),
 ]
 
 
@@ -39,7 +41,7 @@ def test_one_tree_a_package(module: ModuleType, base: type[Exception]) -> None:
 @pytest.mark.parametrize(("module", "base"), TREES)
 def test_the_drawing_names_every_error(module: ModuleType, base: type[Exception]) -> None:
     drawn = set(re.findall(r"\b\w+Error\b", module.__doc__ or ""))
-    assert drawn == {kind.__name__ for kind in _classes(module)}
+    assert drawn == {kind.__name__ for kind in _classes(module)} | {base.__name__}
 
 
 @pytest.mark.parametrize(("module", "base"), TREES)
