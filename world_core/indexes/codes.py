@@ -1,0 +1,97 @@
+"""Integer codes of vectors, whose dot product is the same number on every device and batch.
+
+A floating-point dot product depends on the order of its additions, hence on the batch, the thread
+count and the processor. Sums of small integers do not: as long as every partial sum is
+representable, any order gives the same bits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world_core.errors import BadInputError
+from world_core.types import Numbers, Scores, Vector, Vectors
+
+Codes = NDArray[np.int8]
+CodeScales = NDArray[np.float32]
+
+CODE_LIMIT = 127
+BLOCK = 4096
+"""Rows worked on at a time, which bounds the memory of any call."""
+
+LENGTH_TOLERANCE = 1e-3
+"""How far the length of a vector may be from 1."""
+
+
+def quantised(vectors: Vectors) -> tuple[Codes, CodeScales]:
+    """Return int8 codes (n, dim) and scales (n,) of vectors (n, dim) of length 1.
+
+    A row's components are divided by their largest magnitude, multiplied by 127 and rounded half to
+    even. Its scale is the number that gives the codes length 1 again, so that
+    ``codes * scale`` is the vector up to rounding, and the product of two rows and their scales is
+    the cosine of the two code vectors, never beyond [-1, 1] by more than float32 rounding.
+
+    Raises:
+        BadInputError: a component is not finite or a row is not of length 1.
+    """
+    if vectors.ndim != 2:
+        raise BadInputError(f"Vectors of shape {vectors.shape} are not a table of rows.")
+    codes = np.empty(vectors.shape, dtype=np.int8)
+    scales = np.empty(len(vectors), dtype=np.float32)
+    for start in range(0, len(vectors), BLOCK):
+        block = np.asarray(vectors[start : start + BLOCK], dtype=np.float64)
+        lengths = np.sqrt((block * block).sum(axis=1))
+        wrong = np.flatnonzero(~(np.abs(lengths - 1.0) <= LENGTH_TOLERANCE))
+        if wrong.size:
+            raise BadInputError(
+                f"Vector {start + wrong[0]} has the length {lengths[wrong[0]]}, not 1.",
+                hint="Encode the texts again and normalise the vectors.",
+            )
+        largest = np.abs(block).max(axis=1, keepdims=True)
+        rounded = np.rint(block / largest * CODE_LIMIT)
+        codes[start : start + BLOCK] = rounded
+        scales[start : start + BLOCK] = 1.0 / np.sqrt((rounded * rounded).sum(axis=1))
+    return codes, scales
+
+
+def dots(codes: Codes, positions: Numbers, query: NDArray[np.int8]) -> Scores:
+    """Return the exact integer dot products of some rows of (n, dim) codes with the query (dim,).
+
+    Computed by matrix routines: in float32 while ``dim * 127 * 127 < 2**24``, where every partial
+    sum is a whole number that float32 holds exactly, else in float64 (exact to 2**53).
+    """
+    exact_in_float32 = query.size * CODE_LIMIT * CODE_LIMIT < 2**24
+    kind: np.dtype[np.floating] = np.dtype(np.float32 if exact_in_float32 else np.float64)
+    other = query.astype(kind)
+    sums = np.empty(len(positions), dtype=np.float64)
+    for start in range(0, len(positions), BLOCK):
+        some = positions[start : start + BLOCK]
+        sums[start : start + BLOCK] = codes[some].astype(kind) @ other
+    return sums
+
+
+def cosines(codes: Codes, scales: CodeScales, positions: Numbers, vector: Vector) -> Scores:
+    """Return the cosines of the code vectors of some rows with that of ``vector``, in [-1, 1].
+
+    ``positions`` (m,) are rows in any order, the result (m,) is in the same order. A row's cosine
+    has the same bits however many rows are asked, on any thread count.
+
+    Raises:
+        BadInputError: ``vector`` is not finite or not of length 1.
+    """
+    query, scale = quantised(vector[np.newaxis])
+    factors = scales[positions].astype(np.float64) * np.float64(scale[0])
+    clipped: Scores = np.clip(dots(codes, positions, query[0]) * factors, -1.0, 1.0)
+    return clipped
+
+
+def digest(codes: Codes, scales: CodeScales) -> str:
+    """Return the sha256, in hex, over all codes row by row and then all scales (little-endian)."""
+    total = hashlib.sha256()
+    for start in range(0, len(codes), BLOCK):
+        total.update(np.ascontiguousarray(codes[start : start + BLOCK]).tobytes())
+    total.update(scales.astype("<f4").tobytes())
+    return total.hexdigest()
