@@ -1,0 +1,1 @@
+"""A seeded, fictional, interlinked encyclopaedia: the world used in demos and tests."""
