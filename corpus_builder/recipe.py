@@ -74,13 +74,17 @@ class DenseRecipe:
 
     ``rows`` is ``all``, ``lead`` (the first passage of a version) or ``none``. ``include`` names a
     file with one address a line; only pages listed there get rows. ``include_keys`` are its
-    canonical keys, ``include_digest`` their digest. ``titles`` puts the title before a passage.
+    canonical keys, ``include_digest`` their digest. ``pages`` above 0 is the number of pages with
+    rows: the listed ones, then others in page id order, which is as good as drawn by lot.
+    ``titles`` puts the title before a passage. ``tier`` is that of ``indexes.dense.write_dense``.
     """
 
     encoder: str
     arguments: Mapping[str, str | int] = MappingProxyType({})
     rows: str = "all"
     titles: bool = True
+    tier: str = "auto"
+    pages: int = 0
     include: str = ""
     include_digest: str = ""
     include_keys: frozenset[str] = frozenset()
@@ -108,6 +112,7 @@ class Recipe:
             dense = {
                 "rows": self.dense.rows,
                 "titles": self.dense.titles,
+                "pages": self.dense.pages,
                 "include": self.dense.include_digest,
             }
         return {

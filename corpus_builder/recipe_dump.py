@@ -50,6 +50,8 @@ def _dense_entries(dense: DenseRecipe) -> dict[str, object]:
         "encoder": dense.encoder,
         "rows": dense.rows,
         "titles": dense.titles,
+        "tier": dense.tier,
+        "pages": dense.pages,
     }
     if dense.include:
         entries["include"] = Path(dense.include).name

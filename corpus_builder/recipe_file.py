@@ -246,6 +246,8 @@ def _dense(reader: _Reader, base: Path, *, inputs: bool) -> DenseRecipe | None:
         arguments=MappingProxyType(arguments),
         rows=reader.choice("rows", "all", ("all", "lead", "none")),
         titles=reader.take("titles", bool, default=True),
+        tier=reader.choice("tier", "auto", ("auto", "flat", "ivf", "hnsw")),
+        pages=reader.number("pages", 0, 0, 10**10),
         include=include,
         include_digest=digest,
         include_keys=keys,

@@ -100,6 +100,13 @@ class PassageWriter:
         self._file.write(record)
         self._offsets.append(self._offsets[-1] + len(record))
 
+    def append(self, other: PassageFile) -> None:
+        """Add all passages of a finished file as they are, with their version numbers."""
+        records, offsets = other.records()
+        shift = self._offsets[-1] - int(offsets[0])
+        self._file.write(records)
+        self._offsets.extend((offsets[1:].astype(np.int64) + shift).tolist())
+
     def _finish(self) -> None:
         end = self._offsets[-1]
         padding = -end % 8
@@ -182,6 +189,13 @@ class PassageFile:
         at, head = self._record(passage)
         first = at + _RECORD.size + 8 * head[4]
         return self._numbers(first, head[5]), self._numbers(first + 4 * head[5], head[5])
+
+    def records(self) -> tuple[memoryview, NDArray[np.uint64]]:
+        """Return the bytes of all records and the (count + 1,) offsets that bound each in the file.
+
+        The bytes begin at the first offset.
+        """
+        return self._data[int(self._table[0]) : int(self._table[-1])], self._table
 
     def close(self) -> None:
         """Let go of the file; it stays mapped until the last view into it is gone."""
