@@ -270,14 +270,12 @@ def test_sample_hashes_small_files_and_measures_large_ones(world: Path) -> None:
 
 
 def test_missing_manifest_is_a_foreign_folder(tmp_path: Path) -> None:
-    for folder in (tmp_path, tmp_path / "nowhere"):
+    (tmp_path / "file").write_bytes(b"")
+    for folder in (tmp_path, tmp_path / "nowhere", tmp_path / "file"):
         with pytest.raises(ForeignWorldError) as caught:
             read(folder)
         assert caught.value.sentence == f"{folder} is not a world: it has no manifest.json."
         assert "corpus-builder build" in caught.value.hint
-    (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(ForeignWorldError, match="is not a world"):
-        read(tmp_path / "file")
 
 
 def test_folder_that_went_away_is_damage(world: Path) -> None:
@@ -397,6 +395,5 @@ def test_good_names() -> None:
 
 
 def test_manifest_is_frozen() -> None:
-    manifest = manifest_of({})
     with pytest.raises(ValidationError, match="frozen"):
-        manifest.name = "other"
+        manifest_of({}).name = "other"

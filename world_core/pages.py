@@ -1,0 +1,243 @@
+"""The page store: pages, versions, aliases, links and dead links, in SQLite or PostgreSQL."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from world_core.errors import PageStoreError
+from world_core.page_database import PageDatabase, page_failures
+from world_core.page_tables import (
+    LAYOUT,
+    PageCounts,
+    PageTables,
+    body_columns,
+    meta_columns,
+    page_tables,
+    stored_version,
+)
+from world_core.types import DeadLink, PageRecord, StoredVersion, VersionMeta, VersionRecord
+from world_core.urls import page_id
+
+_CHUNK = 16
+_DEAD_CHUNK = 512
+
+
+class PageStore:
+    """A page store open for reading, safe to use from several threads at once.
+
+    Every failure of the database is a ``PageStoreError``; an absent page is ``None`` from ``find``
+    and nothing else. A lost PostgreSQL server is found again by the first call after its return.
+    """
+
+    def __init__(self, engine: sa.Engine, tables: PageTables, name: str) -> None:
+        """Read the summary; ``open`` is the way to make one."""
+        self._engine = engine
+        self._name = name
+        self._tables = tables
+        self._metas = sa.select(*meta_columns(tables)).join_from(
+            tables.versions, tables.pages, tables.versions.c.page == tables.pages.c.number
+        )
+        self._bodies = self._metas.add_columns(*body_columns(tables))
+        self._find = _find_statement(tables)
+        self._summary = sa.select(tables.summary)
+        self._counts = self._read_counts()
+
+    @classmethod
+    def open(
+        cls,
+        where: str | Path,
+        *,
+        schema: str | None = None,
+        connections: int = 8,
+        patience: float = 30.0,
+    ) -> PageStore:
+        """Open a page store.
+
+        Args:
+            where: the path of an SQLite file, which is opened read-only and immutable, or a
+                ``postgresql+psycopg://`` address.
+            schema: the PostgreSQL schema of the world, see ``schema_of``.
+            connections: how many calls the database works on at once; further ones wait.
+            patience: seconds a call waits for a connection, and a PostgreSQL statement may take.
+
+        Raises:
+            PageStoreError: it is missing, unfinished, of another layout or cannot be reached.
+            BadInputError: the address or the schema cannot be used.
+            MissingPartError: psycopg is not installed.
+        """
+        place = PageDatabase.of(where, schema)
+        engine = place.reader(connections, patience)
+        try:
+            return cls(engine, page_tables(schema), place.name)
+        except BaseException:
+            engine.dispose()
+            raise
+
+    def find(self, key: str) -> int | DeadLink | None:
+        """Return the page number of a key or alias, its dead link, or None when it is unknown.
+
+        Raises:
+            PageStoreError: the database failed.
+        """
+        for page, stored, url, status, time in self._rows(self._find, {"id": page_id(key)}):
+            if stored == key:
+                return int(page) if page >= 0 else DeadLink(stored, url, status, time)
+        return None
+
+    def versions(self, page: int) -> range:
+        """Return the version numbers of a page in time order.
+
+        Raises:
+            PageStoreError: there is no such page, or the database failed.
+        """
+        self._check("page", page, self._counts.pages)
+        pages = self._tables.pages.c
+        statement = sa.select(pages.first_version, pages.version_count).where(
+            pages.number == sa.bindparam("page")
+        )
+        first, count = self._rows(statement, {"page": page})[0]
+        return range(first, first + count)
+
+    def read(self, version: int) -> StoredVersion:
+        """Return a version with text and links, in one query.
+
+        Raises:
+            PageStoreError: there is no such version, it is damaged, or the database failed.
+        """
+        self._check("version", version, self._counts.versions)
+        statement = self._bodies.where(self._tables.versions.c.number == sa.bindparam("version"))
+        return stored_version(self._rows(statement, {"version": version})[0])
+
+    def metas(self, versions: Sequence[int]) -> list[VersionMeta]:
+        """Return what hits need of these versions, in the order asked, in one query.
+
+        Raises:
+            PageStoreError: there is no such version, or the database failed.
+        """
+        for version in versions:
+            self._check("version", version, self._counts.versions)
+        if not versions:
+            return []
+        number = self._tables.versions.c.number
+        statement = self._metas.where(number.in_(sa.bindparam("numbers", expanding=True)))
+        wanted = [int(version) for version in versions]
+        found = {row[0]: VersionMeta(*row) for row in self._rows(statement, {"numbers": wanted})}
+        return [found[version] for version in wanted]
+
+    def counts(self) -> PageCounts:
+        """Return how much the store holds, as its writer counted."""
+        return self._counts
+
+    def pages(self) -> Iterator[PageRecord]:
+        """Yield all pages in canonical order, in memory of a few pages.
+
+        Raises:
+            PageStoreError: a version is damaged, or the database failed.
+        """
+        for start in range(0, self._counts.pages, _CHUNK):
+            yield from self._page_chunk(start, start + _CHUNK)
+
+    def dead_links(self) -> Iterator[DeadLink]:
+        """Yield all dead links in key order.
+
+        Raises:
+            PageStoreError: the database failed.
+        """
+        dead = self._tables.dead.c
+        columns = sa.select(dead.key, dead.url, dead.status, dead.time).order_by(dead.number)
+        chunk = columns.where(
+            dead.number >= sa.bindparam("start"), dead.number < sa.bindparam("end")
+        )
+        for start in range(0, self._counts.dead_links, _DEAD_CHUNK):
+            for row in self._rows(chunk, {"start": start, "end": start + _DEAD_CHUNK}):
+                yield DeadLink(*row)
+
+    def ping(self) -> None:
+        """Ask the database for something of this store, to see that it answers.
+
+        Raises:
+            PageStoreError: it does not.
+        """
+        self._read_counts()
+
+    def close(self) -> None:
+        """Release connections and files."""
+        self._engine.dispose()
+
+    def _rows(self, statement: sa.Executable, values: dict[str, Any]) -> Sequence[Sequence[Any]]:
+        with page_failures(self._name), self._engine.connect() as connection:
+            return connection.execute(statement, values).all()
+
+    def _check(self, kind: str, number: int, count: int) -> None:
+        if not 0 <= number < count:
+            raise PageStoreError(
+                f"The page store {self._name} has no {kind} {number}; it holds {count}.",
+                hint="Index and page store are of different worlds: world-server check PATH.",
+            )
+
+    def _read_counts(self) -> PageCounts:
+        found = {name: int(value) for name, value in self._rows(self._summary, {})}
+        names = {field.name for field in fields(PageCounts)}
+        if found.pop("layout", None) != LAYOUT or set(found) != names:
+            raise PageStoreError(
+                f"The page store {self._name} is unfinished or not of layout {LAYOUT}.",
+                hint="Finish its build: corpus-builder build ... --resume.",
+            )
+        return PageCounts(**found)
+
+    def _page_chunk(self, start: int, end: int) -> Iterator[PageRecord]:
+        """Yield the pages of a range of numbers with three queries."""
+        pages, aliases, versions = (
+            table.c for table in (self._tables.pages, self._tables.aliases, self._tables.versions)
+        )
+        low = sa.bindparam("low", type_=sa.BigInteger)
+        high = sa.bindparam("high", type_=sa.BigInteger)
+        limits = {"low": start, "high": end}
+        names = defaultdict(list)
+        named = sa.select(aliases.page, aliases.key).where(aliases.page >= low, aliases.page < high)
+        for page, key in self._rows(named, limits):
+            names[page].append(key)
+        chosen = sa.select(self._tables.pages).where(pages.number >= low, pages.number < high)
+        chunk = self._rows(chosen.order_by(pages.number), limits)
+        first, last = chunk[0][4], chunk[-1][4] + chunk[-1][5]
+        bodies = self._bodies.where(versions.number >= low, versions.number < high)
+        rows = iter(self._rows(bodies.order_by(versions.number), {"low": first, "high": last}))
+        for number, identity, key, url, _, count in chunk:
+            records = tuple(_record(stored_version(row)) for row in islice(rows, count))
+            yield PageRecord(identity, key, url, records, tuple(sorted(names[number])))
+
+
+def _find_statement(tables: PageTables) -> sa.CompoundSelect[*tuple[Any, ...]]:
+    """Return the query for what has a page id: (page, key, url, status, time), page -1 if dead."""
+    pages, aliases, dead = tables.pages.c, tables.aliases.c, tables.dead.c
+    wanted = sa.bindparam("id", type_=sa.Text)
+    none, nothing = sa.literal_column("0", sa.BigInteger), sa.literal_column("''", sa.Text)
+    return sa.union_all(
+        sa.select(pages.number, pages.key, nothing, none, none).where(pages.page_id == wanted),
+        sa.select(aliases.page, aliases.key, nothing, none, none).where(aliases.key_id == wanted),
+        sa.select(
+            sa.literal_column("-1", sa.BigInteger), dead.key, dead.url, dead.status, dead.time
+        ).where(dead.key_id == wanted),
+    )
+
+
+def _record(stored: StoredVersion) -> VersionRecord:
+    meta = stored.meta
+    return VersionRecord(
+        title=meta.title,
+        text=stored.text,
+        language=meta.language,
+        valid_from=meta.valid_from,
+        valid_to=meta.valid_to,
+        published=meta.published,
+        modified=meta.modified,
+        links=stored.links,
+        mime=stored.mime,
+    )
