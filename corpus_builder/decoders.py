@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 PIECE = 64 * 1024
 ZSTD_WINDOW_LIMIT = 16 * 1024 * 1024
@@ -175,3 +175,31 @@ def lz4_decoder() -> Decoder:
 
 
 DecoderFactory = Callable[[], Decoder]
+
+
+class PackedError(Exception):
+    """A packed file cannot be read on: its only argument is the reason."""
+
+
+def unpacked(file: BinaryIO, factory: DecoderFactory) -> Iterator[bytes]:
+    """Yield the content of a file of one or more packed streams.
+
+    Raises:
+        PackedError: the file is damaged or ends inside a stream.
+    """
+    decoder = factory()
+    data = file.read(PIECE)
+    while data:
+        try:
+            yield from decoder.feed(data)
+        except decoder.errors as error:
+            raise PackedError("damaged") from error
+        rest = data[len(data) - decoder.unused :] if decoder.eof and decoder.unused else b""
+        if decoder.eof:
+            rest = rest or file.read(PIECE)
+            if not rest.strip(b"\x00"):
+                return
+            decoder, data = factory(), rest
+        else:
+            data = file.read(PIECE)
+    raise PackedError("cut short")

@@ -135,12 +135,15 @@ def _mismatches(package: zipfile.ZipFile) -> Iterator[str]:
         algorithm, _, value = written.rpartition(":")
         if algorithm not in ("", "sha256", "md5"):
             continue
+        digest = hashlib.new(algorithm or "sha256", usedforsecurity=False)
         try:
             with package.open(name) as file:
-                digest = hashlib.file_digest(file, algorithm or "sha256").hexdigest()
+                while data := file.read(1024 * 1024):
+                    digest.update(data)
         except (KeyError, zipfile.BadZipFile):
-            digest = ""
-        if digest != value.lower():
+            yield name
+            continue
+        if digest.hexdigest() != value.lower():
             yield name
 
 
