@@ -49,6 +49,8 @@ LIFE = (
     "Money was short in the first years, and {crop} soup was the usual supper.",
     "Among the belongings listed in the {paper} were {thing} and a pair of {colour} gloves.",
     "Visitors were led through the garden in {sky} and sent home with {crop}.",
+    "A cousin sold {thing} to pay for paper, and the {trade} bought it back.",
+    "The walk home led past {colour} barns, and always began at {hour}.",
     "In old age only {sound} could still disturb the afternoon sleep.",
 )
 WORK = (
@@ -78,5 +80,8 @@ REPORT = (
     "Asked about delays, the foreman was {mood} and spoke of {sky}.",
     "Schoolchildren were given the day off and listened to {sound}.",
     "A collection among the {trade} paid for the flags.",
+    "Carts will be led round by the mill road, where {sound} have been heard at {hour}.",
+    "The last works of this kind, in a {season} of {sky}, were over sooner than promised.",
+    "An older neighbour brought {thing} to the meeting and asked that it be kept.",
 )
 TITLES = ("Notes", "In daily life", "What is told", "Impressions", "Remarks")

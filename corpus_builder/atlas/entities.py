@@ -150,7 +150,6 @@ class Block:
         always_dated = versioned or CAST[slot] is Kind.NEWS
         dating = draw.choices(tuple(Dating), (40, 20, 15, 0 if always_dated else 25))[0]
         published = times[0][0] - DAY * (1 if CAST[slot] is Kind.NEWS else draw.randrange(3, 60))
-        published += DAY * copied
         return Entity(self.identity(slot), tuple(states), published, dating)
 
     def _neighbour(self, purpose: str, slots: tuple[int, ...], slot: int) -> Identity:

@@ -29,7 +29,7 @@ class Style:
     related: int
 
 
-FULL = Style(fillers=(2, 4), remarks=(4, 7), related=9)
+FULL = Style(fillers=(3, 5), remarks=(6, 10), related=12)
 BRIEF = Style(fillers=(0, 1), remarks=(0, 0), related=2)
 
 _FRAMES = {**PLACES, **WORKS}
@@ -225,7 +225,9 @@ def _remarks(identity: Identity, pool: _Pool, draw: Random, style: Style) -> Ite
     if count:
         if identity.kind is not Kind.NEWS:
             yield f"<h2>{draw.choice(colour.TITLES)}</h2>"
-        yield f"<p>{pool.take(count - 1).strip()}</p><p>{pool.take(1).strip()}</p>"
+        for part in (count - count // 3, count // 3):
+            if paragraph := pool.take(part).strip():
+                yield f"<p>{paragraph}</p>"
 
 
 def _byline(identity: Identity, published: Instant, draw: Random) -> str:
