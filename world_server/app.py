@@ -1,0 +1,79 @@
+"""The application: worlds and settings in, an ASGI app out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from importlib import metadata
+
+from fastapi import FastAPI
+from fastapi.middleware.cors import CORSMiddleware
+
+from world_server.admission import Admission
+from world_server.dialects.pages import load_assets
+from world_server.dispatch import SCHEMA_PATH, Dispatch
+from world_server.keys import KeyRing
+from world_server.metrics import Metrics
+from world_server.openapi import document
+from world_server.readiness import Readiness
+from world_server.service import Service
+from world_server.settings import Settings
+from world_server.stopping import StopSignals
+from world_server.watching import watch
+from world_server.worlds import Worlds
+
+
+def create_app(worlds: Worlds, settings: Settings) -> FastAPI:
+    """Return the app that serves open worlds; it closes them when its life ends.
+
+    The routes answer without the app's life-cycle too (as an in-process client uses them); then
+    nobody follows the pointers and the signals.
+
+    Raises:
+        SettingsError: the keys file cannot be read.
+    """
+    service = Service(
+        settings=settings,
+        worlds=worlds,
+        keys=KeyRing(settings.keys, keys_file=settings.keys_file, control=settings.control_key),
+        admission=Admission(
+            running_limit=settings.running_limit,
+            queue_limit=settings.queue_limit,
+            wait_s=settings.wait_s,
+        ),
+        metrics=Metrics(),
+        readiness=Readiness(worlds, seconds=settings.ready_s, deadline=settings.ready_deadline_s),
+        assets=load_assets(),
+    )
+
+    @asynccontextmanager
+    async def life(_app: FastAPI) -> AsyncIterator[dict[str, float]]:
+        StopSignals(lambda: setattr(service, "stopping", True)).install()
+        watcher = asyncio.create_task(watch(service))
+        # What is yielded reaches the protocol of each connection, see protocol.py.
+        yield {"head_limit": settings.head_limit, "head_s": settings.head_s}
+        watcher.cancel()
+        with suppress(asyncio.CancelledError):
+            await watcher
+        await worlds.close()
+
+    app = FastAPI(
+        title="SearchWorld",
+        version=metadata.version("searchworld"),
+        openapi_url=SCHEMA_PATH,
+        docs_url=None,  # its page loads scripts from elsewhere
+        redoc_url=None,
+        lifespan=life,
+    )
+    app.openapi = lambda: document(app.title, app.version)  # type: ignore[method-assign]
+    app.add_middleware(Dispatch, service=service)
+    if settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.cors_origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["authorization", "content-type", "x-api-key"],
+        )
+    app.state.service = service
+    return app

@@ -1,0 +1,159 @@
+"""The native routes: ``/v1/search``, ``/v1/search/batch`` and ``/v1/fetch``."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from world_client import wire
+from world_core.types import FetchAnswer, Hit, Mode, Outcome, SearchAnswer, SearchCall
+from world_server.dialects import times
+from world_server.dialects.jsonbytes import json_reply
+from world_server.errors import BadFieldError
+from world_server.exchange import Reply, Request
+from world_server.http_body import parse_json
+from world_server.problems import Problem
+from world_server.service import Service
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+async def search(service: Service, request: Request) -> Reply:
+    """Answer one search."""
+    wanted = _validated(wire.SearchRequest, request)
+    call = _call(wanted, "")
+    answers = await service.search(request, lambda _manifest: [call])
+    return json_reply(_search_answer(wanted, answers[0]), outcome=answers[0].outcome.value)
+
+
+async def search_batch(service: Service, request: Request) -> Reply:
+    """Answer several searches in order, each as if it had been asked alone."""
+    wanted = _validated(wire.SearchBatchRequest, request).searches
+    calls = [_call(one, f"searches.{place}.") for place, one in enumerate(wanted)]
+    answers = await service.search(request, lambda _manifest: calls)
+    bodies = [_search_answer(one, answer) for one, answer in zip(wanted, answers, strict=True)]
+    return json_reply({"answers": bodies})
+
+
+async def fetch(service: Service, request: Request) -> Reply:
+    """Return a page, or the outcome that there is none."""
+    wanted = _validated(wire.FetchRequest, request)
+    answer = await service.fetch(request, wanted.url)
+    return json_reply(_fetch_answer(answer), outcome=shown_outcome(answer).value)
+
+
+def render(problem: Problem, _request: Request) -> Reply:
+    """Return the problem as a ``ProblemResponse``."""
+    body = {
+        "outcome": problem.outcome.value,
+        "code": problem.code,
+        "message": problem.message,
+        "hint": problem.hint,
+        "retryable": problem.retryable,
+        "trainable": problem.trainable,
+    }
+    return json_reply(body, status=problem.status)
+
+
+def shown_outcome(answer: FetchAnswer) -> Outcome:
+    """Return the outcome of a fetch as an agent may see it: what is hidden is not in the world."""
+    if answer.outcome in (Outcome.OK, Outcome.DEAD_LINK):
+        return answer.outcome
+    return Outcome.NOT_IN_WORLD
+
+
+def _validated(kind: type[_Model], request: Request) -> _Model:
+    value = parse_json(request.body)
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        place = ".".join(str(step) for step in first["loc"])
+        raise BadFieldError(
+            f"{place or 'The body'}: {first['msg']} (found {_shown(first['input'])}).",
+            field=place,
+            hint="The schema is at /openapi.json.",
+        ) from error
+
+
+def _shown(value: object) -> str:
+    """Return a value for a message: short, whatever was sent; containers by their type alone."""
+    if value is None or isinstance(value, str | int | float):
+        return repr(value)[:80]
+    return f"a {type(value).__name__}"
+
+
+def _call(wanted: wire.SearchRequest, prefix: str) -> SearchCall:
+    if not wanted.query.strip():
+        raise BadFieldError(f"{prefix}query: is blank.", field=f"{prefix}query")
+    instants = {}
+    for name in ("published_from", "published_to"):
+        text: str | None = getattr(wanted, name)
+        try:
+            instants[name] = None if text is None else times.parse(text)
+        except (ValueError, OverflowError) as error:
+            raise BadFieldError(
+                f"{prefix}{name}: {text!r:.80} is no ISO 8601 day or instant.",
+                field=f"{prefix}{name}",
+                hint="Write 2024-05-01 or 2024-05-01T10:00:00Z.",
+            ) from error
+    return SearchCall(
+        query=wanted.query,
+        count=wanted.count,
+        offset=wanted.offset,
+        mode=Mode(wanted.mode),
+        published_from=instants["published_from"],
+        published_to=instants["published_to"],
+    )
+
+
+def _search_answer(wanted: wire.SearchRequest, answer: SearchAnswer) -> dict[str, object]:
+    hits = [
+        _hit(hit, rank, explain=wanted.explain)
+        for rank, hit in enumerate(answer.hits, wanted.offset + 1)
+    ]
+    return {"outcome": answer.outcome.value, "query": wanted.query, "hits": hits}
+
+
+def _hit(hit: Hit, rank: int, *, explain: bool) -> dict[str, object]:
+    meta = hit.meta
+    row: dict[str, object] = {
+        "rank": rank,
+        "page_id": meta.page_id,
+        "url": meta.url,
+        "title": meta.title,
+        "snippet": hit.snippet,
+        "language": meta.language,
+        "published": times.iso(meta.published),
+        "score": hit.score,
+    }
+    if explain:
+        row["parts"] = {
+            "lexical": hit.parts.lexical,
+            "dense": hit.parts.dense,
+            "lexical_rank": hit.parts.lexical_rank,
+            "dense_rank": hit.parts.dense_rank,
+        }
+    return row
+
+
+def _fetch_answer(answer: FetchAnswer) -> dict[str, object]:
+    outcome = shown_outcome(answer)
+    body: dict[str, object] = {"outcome": outcome.value, "url": answer.url}
+    if outcome is Outcome.DEAD_LINK:
+        body["status"] = answer.status
+    version = answer.version
+    if outcome is Outcome.OK and version is not None:
+        meta = version.meta
+        body |= {
+            "page_id": meta.page_id,
+            "title": meta.title,
+            "text": version.text,
+            "language": meta.language,
+            "published": times.iso(meta.published),
+            "modified": times.iso(meta.modified),
+            "valid_from": times.iso(meta.valid_from),
+            "links": [{"url": link.url, "text": link.text} for link in version.links],
+        }
+    return body

@@ -1,0 +1,114 @@
+"""What people and operators look at: the first page, health, readiness, metrics, the worlds."""
+
+from __future__ import annotations
+
+from importlib import metadata, resources
+
+from world_core.manifest import Manifest
+from world_server.dialects import times
+from world_server.dialects.jsonbytes import json_reply
+from world_server.exchange import HTML, TEXT, Reply, Request
+from world_server.service import Service
+
+ASSETS = {
+    "index.html": HTML,
+    "app.js": "text/javascript; charset=utf-8",
+    "style.css": "text/css; charset=utf-8",
+}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-cache",
+}
+
+
+def load_assets() -> dict[str, bytes]:
+    """Return the files of the first page by name."""
+    folder = resources.files("world_server.ui")
+    return {name: folder.joinpath(name).read_bytes() for name in ASSETS}
+
+
+async def index(service: Service, request: Request) -> Reply:
+    """Return the first page to a browser, and a short text about the routes to everybody else."""
+    if "text/html" in request.header(b"accept").lower():
+        return _asset(service, "index.html")
+    names = ", ".join(service.worlds.names)
+    text = (
+        f"SearchWorld serves: {names}\n\n"
+        'Search (Serper):  POST /search   {"q": "..."}\n'
+        "Read (Jina):      GET  /https://address\n"
+        "Native:           POST /v1/search, /v1/search/batch, /v1/fetch\n"
+        "Schema:           GET  /openapi.json\n"
+    )
+    return Reply(text.encode(), media_type=TEXT)
+
+
+async def script(service: Service, _request: Request) -> Reply:
+    """Return the script of the first page."""
+    return _asset(service, "app.js")
+
+
+async def style(service: Service, _request: Request) -> Reply:
+    """Return the style sheet of the first page."""
+    return _asset(service, "style.css")
+
+
+async def health(_service: Service, _request: Request) -> Reply:
+    """Say that the process lives and its event loop turns."""
+    return json_reply({"status": "ok"})
+
+
+async def ready(service: Service, _request: Request) -> Reply:
+    """Say whether calls would be answered truly: 200, or 503 with the failing part of a world."""
+    if service.stopping:
+        return json_reply({"ready": False, "reason": "stopping"}, status=503, outcome="internal")
+    report = await service.readiness.report()
+    status, outcome = (200, "ok") if report.is_ready else (503, "internal")
+    body = {"ready": report.is_ready, "worlds": report.worlds}
+    return json_reply(body, status=status, outcome=outcome)
+
+
+async def metrics(service: Service, _request: Request) -> Reply:
+    """Return the metrics of this process in the text format of Prometheus."""
+    admission = service.admission
+    text = service.metrics.render(
+        running=admission.running,
+        waiting=admission.waiting,
+        refused=admission.refused,
+        expired=admission.expired,
+    )
+    return Reply(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+async def info(service: Service, _request: Request) -> Reply:
+    """Return what is served: names, ids, counts, clocks, encoders and engines."""
+    worlds = [_described(service.worlds.get(name).manifest) for name in service.worlds.names]
+    return json_reply({"version": metadata.version("searchworld"), "worlds": worlds})
+
+
+def _described(manifest: Manifest) -> dict[str, object]:
+    dense = manifest.dense
+    return {
+        "name": manifest.name,
+        "version": manifest.version,
+        "world_id": manifest.world_id,
+        "clock": times.iso(manifest.clock),
+        "capture_from": times.iso(manifest.capture_from),
+        "capture_to": times.iso(manifest.capture_to),
+        "languages": list(manifest.languages),
+        "counts": manifest.counts.model_dump(),
+        "analyzer": manifest.analyzer_id,
+        "encoder": manifest.encoder_id or None,
+        "lexical": f"{manifest.lexical.engine} {manifest.lexical.engine_version}",
+        "canaries": [canary.query for canary in manifest.canaries],
+        "dense": None if dense is None else {"kind": dense.kind, "rows": dense.rows},
+    }
+
+
+def _asset(service: Service, name: str) -> Reply:
+    return Reply(service.assets[name], media_type=ASSETS[name], headers=_HEADERS)

@@ -1,0 +1,99 @@
+"""Counters and timings of one server process, in the text format of Prometheus."""
+
+from __future__ import annotations
+
+import bisect
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+
+from world_core.types import Timings
+
+BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Upper bounds of the histogram of request times, in seconds."""
+
+TABLE: Mapping[str, tuple[str, str]] = {
+    "world_requests_total": ("counter", "Requests answered, by route and outcome."),
+    "world_request_seconds": ("histogram", "Seconds from request to answer, by route."),
+    "world_step_seconds_total": ("counter", "Seconds spent in each step of the calls."),
+    "world_step_calls_total": ("counter", "Times each step was taken."),
+    "world_running_calls": ("gauge", "Calls let in and not yet done."),
+    "world_waiting_calls": ("gauge", "Calls in the queue."),
+    "world_refused_total": ("counter", "Calls refused at once because the queue was full."),
+    "world_expired_total": ("counter", "Calls that waited to the deadline."),
+    "world_client_left_total": ("counter", "Calls whose client left before the answer."),
+    "world_switches_total": ("counter", "Switches of a served world, by result."),
+}
+"""Name, type and meaning of every metric."""
+
+
+class Metrics:
+    """What one process counted since its start; belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self._requests: Counter[tuple[str, str]] = Counter()
+        self._histogram: defaultdict[str, list[int]] = defaultdict(lambda: [0] * (len(BUCKETS) + 1))
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._step_seconds: defaultdict[str, float] = defaultdict(float)
+        self._step_calls: Counter[str] = Counter()
+        self._switches: Counter[str] = Counter()
+        self.client_left = 0
+
+    def count_request(self, route: str, outcome: str, seconds: float) -> None:
+        """Count one answered request."""
+        self._requests[route, outcome] += 1
+        self._histogram[route][bisect.bisect_left(BUCKETS, seconds)] += 1
+        self._seconds[route] += seconds
+
+    def count_steps(self, timings: Timings) -> None:
+        """Add the steps of one call."""
+        for step, seconds in timings.seconds.items():
+            self._step_seconds[step] += seconds
+            self._step_calls[step] += 1
+
+    def count_switch(self, result: str) -> None:
+        """Count a switch of a served world that was ``done`` or ``refused``."""
+        self._switches[result] += 1
+
+    def render(self, *, running: int, waiting: int, refused: int, expired: int) -> bytes:
+        """Return all metrics as text, sorted by label within each name."""
+        lines: dict[str, list[str]] = {name: [] for name in TABLE}
+        for (route, outcome), count in sorted(self._requests.items()):
+            lines["world_requests_total"].append(_line({"route": route, "outcome": outcome}, count))
+        for step in sorted(self._step_calls):
+            label = {"step": step}
+            lines["world_step_seconds_total"].append(_line(label, self._step_seconds[step]))
+            lines["world_step_calls_total"].append(_line(label, self._step_calls[step]))
+        for result, count in sorted(self._switches.items()):
+            lines["world_switches_total"].append(_line({"result": result}, count))
+        for name, value in (
+            ("world_running_calls", running),
+            ("world_waiting_calls", waiting),
+            ("world_refused_total", refused),
+            ("world_expired_total", expired),
+            ("world_client_left_total", self.client_left),
+        ):
+            lines[name].append(_line({}, value))
+        text = []
+        for name, (kind, meaning) in TABLE.items():
+            text += [f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"]
+            text += [name + line for line in lines[name]]
+            if kind == "histogram":
+                text += self._histogram_lines(name)
+        return ("\n".join(text) + "\n").encode()
+
+    def _histogram_lines(self, name: str) -> list[str]:
+        lines = []
+        for route, counts in sorted(self._histogram.items()):
+            total = 0
+            for bound, count in zip((*map(str, BUCKETS), "+Inf"), counts, strict=True):
+                total += count
+                lines.append(f"{name}_bucket" + _line({"route": route, "le": bound}, total))
+            lines.append(f"{name}_sum" + _line({"route": route}, self._seconds[route]))
+            lines.append(f"{name}_count" + _line({"route": route}, total))
+        return lines
+
+
+def _line(labels: Mapping[str, str], value: float) -> str:
+    """Return labels and value; label values are names of ours, which need no escaping."""
+    inner = ",".join(f'{name}="{text}"' for name, text in labels.items())
+    return f"{{{inner}}} {value}" if inner else f" {value}"

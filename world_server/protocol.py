@@ -1,0 +1,75 @@
+"""The HTTP protocol of a connection, with the limits on request heads that uvicorn lacks."""
+
+from __future__ import annotations
+
+import asyncio
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+_REFUSAL = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"content-type: text/plain; charset=utf-8\r\n"
+    b"content-length: 38\r\n"
+    b"connection: close\r\n"
+    b"\r\n"
+    b"The request line or headers are large."
+)
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """Closes a connection whose request line and headers are late, and refuses large ones.
+
+    The limits ``head_s`` (seconds) and ``head_limit`` (bytes) are part of the state that the app's
+    life-cycle yields. The clock starts with the connection, then with the first byte of each
+    further request; an idle connection in between is uvicorn's keep-alive. One read of the socket
+    is never split, so a head may be larger than the limit by that much.
+    """
+
+    _timer: asyncio.TimerHandle | None = None
+    _head_bytes = 0
+    _in_head = True
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start the clock of the first request."""
+        super().connection_made(transport)
+        self._start_clock()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the clock."""
+        self._stop_clock()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        """Start the clock and the count of a request."""
+        super().on_message_begin()
+        self._in_head = True
+        self._head_bytes = 0
+        if self._timer is None:
+            self._start_clock()
+
+    def on_headers_complete(self) -> None:
+        """Stop the clock: the head is whole."""
+        self._stop_clock()
+        self._in_head = False
+        super().on_headers_complete()
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, unless the head has grown too large."""
+        super().data_received(data)
+        if self._in_head and not self.transport.is_closing():
+            self._head_bytes += len(data)
+            if self._head_bytes > self.app_state["head_limit"]:
+                self.transport.write(_REFUSAL)
+                self.transport.close()
+
+    def _start_clock(self) -> None:
+        self._timer = self.loop.call_later(self.app_state["head_s"], self._late)
+
+    def _stop_clock(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _late(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.close()

@@ -1,0 +1,84 @@
+"""Whether the server can answer truly: the canary queries, asked again when their answer is old."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from world_core.errors import WorldError
+from world_server import canary
+from world_server.worlds import ServedWorld, Worlds
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The state of each world by name: "ok", or the failing part and why."""
+
+    worlds: dict[str, str]
+
+    @property
+    def is_ready(self) -> bool:
+        """True when every world is well."""
+        return all(state == "ok" for state in self.worlds.values())
+
+
+class Readiness:
+    """Asks the canary queries of every world at most once in a while, whoever asks.
+
+    A report is good for ``seconds``. Past half of that the next one is made in the background, so
+    that regular probes never wait; a probe that finds none waits for it, up to ``deadline``.
+    """
+
+    def __init__(
+        self,
+        worlds: Worlds,
+        *,
+        seconds: float,
+        deadline: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._worlds = worlds
+        self._seconds = seconds
+        self._deadline = deadline
+        self._clock = clock
+        self._report: Report | None = None
+        self._made = 0.0
+        self._task: asyncio.Task[Report] | None = None
+
+    async def report(self) -> Report:
+        """Return a report that is not older than ``seconds``."""
+        age = self._clock() - self._made
+        if self._report is None or age > self._seconds:
+            return await asyncio.shield(self._refresh())
+        if age > self._seconds / 2:
+            self._refresh()
+        return self._report
+
+    def _refresh(self) -> asyncio.Task[Report]:
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._make())
+        return self._task
+
+    async def _make(self) -> Report:
+        names = self._worlds.names
+        states = await asyncio.gather(*(self._state(self._worlds.get(name)) for name in names))
+        self._report = Report(dict(zip(names, states, strict=True)))
+        self._made = self._clock()
+        return self._report
+
+    async def _state(self, world: ServedWorld) -> str:
+        manifest = world.manifest
+        with world.lease():
+            try:
+                async with asyncio.timeout(self._deadline):
+                    answers = await world.engine.search(canary.calls(manifest))
+                    call = canary.page_call(answers)
+                    page = await world.engine.fetch(call) if call is not None else None
+            except TimeoutError:
+                return f"deadline: no answer within {self._deadline:g} s"
+            except WorldError as error:
+                return f"{error.code}: {error.sentence}"
+        wrong = canary.fault(manifest, answers, page)
+        return f"answers: {wrong}" if wrong else "ok"

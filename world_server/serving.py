@@ -1,0 +1,129 @@
+"""Serving: the socket, the web server, and one process or several."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+import signal
+import socket
+import sys
+
+from fastapi import FastAPI
+from uvicorn import Config, Server
+from uvicorn.config import STARTUP_FAILURE
+
+from world_core.errors import WorldError
+from world_server import logs
+from world_server.app import create_app
+from world_server.errors import SettingsError
+from world_server.keys import KeyRing, check_exposure
+from world_server.settings import CONFIG_ENV, ENV_PREFIX, Settings, load
+from world_server.supervisor import Supervisor
+from world_server.worlds import Worlds, open_worlds, opener_for
+
+BACKLOG = 8192
+"""Connections the system may hold before they are accepted; it cuts this to its own limit."""
+
+_WORKER_PATIENCE = 120
+"""Seconds a worker may be deaf, since opening an index can hold the interpreter for long."""
+
+_LOG = logging.getLogger(__name__)
+
+
+def bind(settings: Settings) -> socket.socket:
+    """Return a socket bound to host and port, not yet listening.
+
+    Raises:
+        SettingsError: the port is in use, or the address is not one of this machine.
+    """
+    check_exposure(
+        settings.host,
+        KeyRing(settings.keys, keys_file=settings.keys_file),
+        allow_no_key=settings.allow_no_key,
+    )
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((settings.host, settings.port))
+    except OSError as error:
+        bound.close()
+        raise SettingsError(
+            f"Cannot listen on {settings.host} port {settings.port} ({error.strerror or error}).",
+            hint=f"Choose another: --port {settings.port % 65535 + 1}.",
+        ) from error
+    return bound
+
+
+def address_of(bound: socket.socket) -> str:
+    """Return the http address of a bound socket."""
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def serve_here(worlds: Worlds, settings: Settings, bound: socket.socket) -> int:
+    """Serve open worlds from this process until it is told to end; return the exit code."""
+    return run_app(create_app(worlds, settings), settings, bound)
+
+
+def run_app(app: FastAPI, settings: Settings, bound: socket.socket) -> int:
+    """Run an app of :func:`world_server.app.create_app` on a bound socket."""
+    # uvicorn raises the signal again when it is done; by then there is nothing left to end.
+    before = {
+        number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGTERM, signal.SIGINT)
+    }
+    try:
+        Server(_config(app, settings)).run(sockets=[bound])
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return 0
+
+
+def serve_workers(settings: Settings, bound: socket.socket) -> int:
+    """Serve from several processes on one socket, each with its own worlds; return the exit code.
+
+    The processes are spawned, never forked: neither Java nor FAISS survives a fork.
+    """
+    for name in [name for name in os.environ if name.startswith(ENV_PREFIX)]:
+        if name[len(ENV_PREFIX) :].lower() in _NAMES or name == CONFIG_ENV:
+            del os.environ[name]
+    os.environ.update(settings.to_environment())
+    config = _config("world_server.serving:worker_app", settings)
+    return Supervisor(config, sockets=[bound]).serve()
+
+
+def worker_app() -> FastAPI:
+    """Return the app of a worker, with the settings its parent left in the environment."""
+    settings = load({}, os.environ)
+    logs.configure(settings.log_level)
+    try:
+        opener = opener_for(settings, verify=settings.verify)
+        return create_app(open_worlds(settings.worlds, opener), settings)
+    except WorldError as error:
+        _LOG.critical("this worker cannot serve: %s", error)
+        sys.exit(STARTUP_FAILURE)
+
+
+_NAMES = frozenset(row.name for row in dataclasses.fields(Settings))
+
+
+def _config(app: FastAPI | str, settings: Settings) -> Config:
+    return Config(
+        app,
+        factory=isinstance(app, str),
+        workers=settings.workers,
+        loop="uvloop",
+        http="world_server.protocol:GuardedProtocol",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=settings.keep_alive_s,
+        timeout_graceful_shutdown=settings.graceful_s,
+        timeout_worker_healthcheck=_WORKER_PATIENCE,
+    )
