@@ -13,6 +13,8 @@ _NEVER_TEXT = frozenset(
         "textarea", "dialog", "head",
     ]
 )  # fmt: skip
+_NEVER_SHOWN = frozenset(["script", "style", "template"])
+_MOST = 0.6
 _AROUND = frozenset(["nav", "aside", "footer", "menu"])
 _ROLES = frozenset(
     ["navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar"]
@@ -29,18 +31,25 @@ _NAMES = re.compile(
     re.IGNORECASE,
 )
 _CLUTTER = re.compile(
-    r"(?:^|[\s_-])(?:share|sharing|social|comments?|promo|advert(?:isement)?|ads?|newsletter"
+    r"(?:^|[\s_-])(?:share|sharing|social|comments?|comment-?(?:list|form)|(?:post|entry)-?meta"
+    r"|promo|advert(?:isement)?|ads?|newsletter"
     r"|subscri(?:be|ption)|cookie|paywall|teaser|recommend(?:ed|ation)?s?|trending|sponsored"
     r"|widget|outbrain|taboola|disqus|byline|author-bio|related-(?:posts?|articles?|content))"
     r"(?:$|[\s_-])",
     re.IGNORECASE,
 )
-_CLUTTER_MARKS = 3
+_PARTS = re.compile(r"[^\s_-]+")
+_SHORT_ID = 2
+_MARKED = ("div", "section", "ul", "ol", "li", "aside", "ins", "form", "p", "h2", "h3", "h4")
 _KEPT = frozenset(["html", "body", "main", "article", "h1"])
 
 
 def remove_hidden(root: html.HtmlElement) -> None:
-    """Remove what a reader never sees: scripts, form controls, elements hidden by attribute."""
+    """Remove what a reader never sees: scripts, form controls, elements hidden by attribute.
+
+    An element that holds most of the page's text stays: it is one that was never closed, or that
+    a script shows at once.
+    """
     doomed = [
         element
         for element in root.iter()
@@ -48,7 +57,16 @@ def remove_hidden(root: html.HtmlElement) -> None:
         or (element.tag in _NEVER_TEXT and element.tag != "head")
         or _is_hidden(element)
     ]
-    _drop(doomed)
+    most = _MOST * _length(root)
+    _drop(
+        [
+            element
+            for element in doomed
+            if not isinstance(element.tag, str)
+            or element.tag in _NEVER_SHOWN
+            or _length(element) <= most
+        ]
+    )
 
 
 def remove_surroundings(root: html.HtmlElement) -> None:
@@ -64,13 +82,12 @@ def is_cluttered(root: html.HtmlElement) -> bool:
 
     On such pages content must be found among much else; on others all that is left is content.
     """
-    marks = 0
-    for element in root.iter("div", "section", "ul", "aside", "span", "ins", "form"):
-        names = _names(element)
-        if names and _CLUTTER.search(names):
-            marks += 1
-            if marks == _CLUTTER_MARKS:
-                return True
+    for element in root.iter(*_MARKED):
+        identifier = element.get("id") or ""
+        # A longer id is made from a heading of the content.
+        short = identifier if len(_PARTS.findall(identifier)) <= _SHORT_ID else ""
+        if _CLUTTER.search(f"{element.get('class') or ''} {short}"):
+            return True
     return False
 
 
@@ -115,7 +132,13 @@ def _is_hidden(element: html.HtmlElement) -> bool:
 
 
 def _length(element: html.HtmlElement) -> int:
-    return sum(len(piece.strip()) for piece in element.itertext())
+    """Return how many characters of text an element holds, scripts aside."""
+    total = 0
+    for inner in element.iter():
+        if isinstance(inner.tag, str) and inner.tag not in _NEVER_SHOWN:
+            total += len((inner.text or "").strip())
+        total += len((inner.tail or "").strip()) if inner is not element else 0
+    return total
 
 
 def _drop(elements: list[html.HtmlElement]) -> None:

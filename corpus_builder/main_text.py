@@ -17,7 +17,7 @@ from corpus_builder.markdown import to_markdown
 from corpus_builder.textclean import tidy
 
 _WORD = re.compile(r"\w+")
-_LEAST_SHARE = 0.15  # of the words shown, below which the scored extraction missed the content
+_LEAST_SHARE = 0.05  # of the words shown, below which the scored extraction missed the content
 _LEAST_WORDS = 40
 
 
