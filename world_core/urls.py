@@ -18,14 +18,15 @@ _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 _PCHAR: Final = r"A-Za-z0-9._~!$&'()*+,;=:@/-"
 # An escape in its normal form: of no unreserved character, in upper case.
 _ESCAPE: Final = r"%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])"
+_BROKEN: Final = "%(?![0-9A-Fa-f]{2})"
 # (what stands as it is, what is normalised); a path and a query differ in the question mark only.
 _PATH: Final = (
     re.compile(f"(?:[{_PCHAR}]++|{_ESCAPE})*+"),
-    re.compile(f"%([0-9A-Fa-f]{{2}})|%|[^%{_PCHAR}]+"),
+    re.compile(f"%([0-9A-Fa-f]{{2}})|(?:[^%{_PCHAR}]|{_BROKEN})+"),
 )
 _QUERY: Final = (
     re.compile(f"(?:[{_PCHAR}?]++|{_ESCAPE})*+"),
-    re.compile(f"%([0-9A-Fa-f]{{2}})|%|[^%{_PCHAR}?]+"),
+    re.compile(f"%([0-9A-Fa-f]{{2}})|(?:[^%{_PCHAR}?]|{_BROKEN})+"),
 )
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
@@ -63,11 +64,11 @@ _UNWANTED: Final = re.compile(f"[{re.escape(_UNSHOWN)}\ud800-\udfff]")
 _BREAK_OR_SURROGATE: Final = re.compile("[\t\n\r]+|([\ud800-\udfff])")
 
 _TRACKING: Final = re.compile(
-    "(?:utm|mtm)_.*|piwik_(?:campaign|keyword|kwd)"
-    "|pk_(?:campaign|cid|content|keyword|kwd|medium|source)"
-    "|(?:fb|g|d|ms|y|ys|tw|tt)clid|gclsrc|[gw]braid|gad_(?:source|campaignid)|_ga|_gl|srsltid"
-    "|_openstat|li_fat_id|igshid|epik|rdt_cid|mc_[ce]id|_hsenc|_hsmi|__hs(?:fp|sc|tc)"
-    "|hsctatracking|mkt_tok|oly_(?:anon|enc)_id|vero_(?:id|conv)|wickedid",
+    r"(?:\A|&)(?:(?:utm|mtm)_[^=&]*|piwik_(?:campaign|keyword|kwd)"
+    r"|pk_(?:campaign|cid|content|keyword|kwd|medium|source)"
+    r"|(?:fb|g|d|ms|y|ys|tw|tt)clid|gclsrc|[gw]braid|gad_(?:source|campaignid)|_ga|_gl|srsltid"
+    r"|_openstat|li_fat_id|igshid|epik|rdt_cid|mc_[ce]id|_hsenc|_hsmi|__hs(?:fp|sc|tc)"
+    r"|hsctatracking|mkt_tok|oly_(?:anon|enc)_id|vero_(?:id|conv)|wickedid)(?=[=&]|\Z)",
     re.IGNORECASE,
 )
 
@@ -132,7 +133,8 @@ def host_of(key: str) -> str:
 def resolve(base: str, link: str) -> str:
     """Return the absolute target of a link on the page ``base``, "" if it is not http(s).
 
-    The spelling of the link is kept (``display``); only the path's dot segments are resolved.
+    The spelling of the link is kept (``display``); only the path's dot segments are resolved. A
+    base without a scheme has no links.
     """
     link = display(link)
     cut = re.search(r"[?#]", link)
@@ -142,7 +144,7 @@ def resolve(base: str, link: str) -> str:
         target = link
     else:
         parts = _take_apart(display(base))
-        target = _joined(parts, head, tail) if parts else ""
+        target = _joined(parts, head, tail) if parts and not parts.bare else ""
     return target if _has_scheme(target) and canonical(target) else ""
 
 
@@ -170,7 +172,7 @@ def _joined(base: _Parts, head: str, tail: str) -> str:
 
 
 def _take_apart(text: str) -> _Parts | None:
-    """Take apart what ``display`` gave; ``None`` for another scheme or a path alone."""
+    """Take apart what ``display`` gave; ``None`` for another scheme or where no host stands."""
     head, hash_mark, fragment = text.partition("#")
     head, question_mark, query = head.partition("?")
     head = head.replace("\\", "/")
@@ -188,6 +190,8 @@ def _take_apart(text: str) -> _Parts | None:
     else:
         rest, bare = head, True
     authority, slash, path = rest.partition("/")
+    if not authority:
+        return None
     return _Parts(
         scheme=scheme,
         authority=authority,
@@ -298,8 +302,6 @@ def _without_dots(path: str) -> str:
 
 def _without_tracking(query: str) -> str:
     """Drop the listed tracking parameters, whatever their case; the order of the others stays."""
-    if not query:
-        return ""
-    return "&".join(
-        part for part in query.split("&") if not _TRACKING.fullmatch(part.partition("=")[0])
-    )
+    if not _TRACKING.search(query):
+        return query
+    return "&".join(part for part in query.split("&") if not _TRACKING.match(part))
