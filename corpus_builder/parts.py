@@ -14,12 +14,9 @@ from pathlib import Path
 
 from corpus_builder.capture import Draft, Loss
 from corpus_builder.rows import write_rows
-from corpus_builder.snapshot import Placed
+from corpus_builder.snapshot import LISTED_LOSSES, Placed
 from corpus_builder.workspace import write_durably
 from world_core import urls
-
-LISTED_LOSSES = 1000
-"""How many losses a report lists one by one; all are counted."""
 
 
 @dataclass(slots=True)

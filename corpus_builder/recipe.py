@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from world_core.types import Instant
 
 Argument = str | int | float | bool
-NO_ARGUMENTS: Mapping[str, Argument] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +26,18 @@ class SourceRecipe:
     kind: str
     path: str = ""
     shown: str = ""
-    arguments: Mapping[str, Argument] = NO_ARGUMENTS
+    arguments: Mapping[str, Argument] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractRecipe:
-    """``cpu_seconds`` is what one page may cost before it is given up and counted as lost."""
+    """``cpu_seconds`` is what one page may cost before it is given up and counted as lost.
+
+    A page of fewer than ``least_words`` words is dropped as too short.
+    """
 
     cpu_seconds: float = 2.0
+    least_words: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class LexicalRecipe:
     unit: str = "version"
     k1: float = 0.9
     b: float = 0.4
-    field_weights: Mapping[str, float] = MappingProxyType({})
+    field_weights: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class DenseRecipe:
     """
 
     encoder: str
-    arguments: Mapping[str, str | int] = MappingProxyType({})
+    arguments: Mapping[str, str | int] = field(default_factory=dict)
     rows: str = "all"
     titles: bool = True
     tier: str = "auto"

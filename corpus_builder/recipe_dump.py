@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from corpus_builder.recipe import DenseRecipe, Recipe
@@ -29,7 +30,7 @@ def dump(recipe: Recipe) -> str:
             entries["path"] = path
         lines += ["", "[[sources]]", *_entries({**entries, **source.arguments})]
     part = recipe.content_part()
-    lines += ["", "[extract]", *_entries({"cpu_seconds": recipe.extract.cpu_seconds})]
+    lines += ["", "[extract]", *_entries(asdict(recipe.extract))]
     lines += ["", "[snapshot]", *_entries(part["snapshot"])]
     lines += ["", "[passages]", *_entries(part["passages"])]
     lexical = recipe.lexical

@@ -192,7 +192,10 @@ def _source(reader: _Reader, base: Path) -> SourceRecipe:
 
 
 def _extract(reader: _Reader) -> ExtractRecipe:
-    extract = ExtractRecipe(cpu_seconds=reader.number("cpu_seconds", 2.0, 0.05, 3600.0))
+    extract = ExtractRecipe(
+        cpu_seconds=reader.number("cpu_seconds", 2.0, 0.05, 3600.0),
+        least_words=reader.number("least_words", 1, 0, 1_000_000),
+    )
     reader.finish()
     return extract
 

