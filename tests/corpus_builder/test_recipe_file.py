@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+
+from corpus_builder import recipe_dump, recipe_file
+from corpus_builder.errors import BadRecipeError
+from corpus_builder.recipe import Recipe
+from world_core.errors import BadInputError
+
+FULL = """
+name = "full-1"
+clock = 2026-02-20
+canaries = ["ferry", "light \\"house\\""]
+
+[[sources]]
+kind = "jsonl"
+path = "pages.jsonl"
+url_template = "https://x.example/{id}"
+
+[[sources]]
+kind = "atlas"
+seed = 3
+small = true
+
+[extract]
+cpu_seconds = 1
+least_words = 4
+
+[snapshot]
+exact_duplicates = "keep"
+
+[passages]
+target = 500
+limit = 700
+
+[lexical]
+engine = "tantivy"
+unit = "passage"
+k1 = 1.2
+b = 0.75
+
+[lexical.field_weights]
+title = 0.5
+
+[dense]
+encoder = "tiny"
+rows = "lead"
+titles = false
+tier = "flat"
+pages = 7
+
+[dense.arguments]
+dim = 8
+
+[fusion]
+weight = 0.25
+"""
+
+
+def parse(text: str, base: Path = Path("/recipes")) -> Recipe:
+    return recipe_file.parse(text, base=base, origin="x.toml")
+
+
+def test_reads_every_setting() -> None:
+    recipe = parse(FULL)
+    assert recipe.name == "full-1"
+    assert recipe.clock == int(dt.datetime(2026, 2, 20, tzinfo=dt.UTC).timestamp())
+    assert recipe.canaries == ("ferry", 'light "house"')
+    first, second = recipe.sources
+    assert (first.kind, first.path, first.shown) == (
+        "jsonl",
+        "/recipes/pages.jsonl",
+        "pages.jsonl",
+    )
+    assert dict(first.arguments) == {"url_template": "https://x.example/{id}"}
+    assert dict(second.arguments) == {"seed": 3, "small": True}
+    assert recipe.extract.cpu_seconds == 1.0
+    assert recipe.extract.least_words == 4
+    assert recipe.snapshot.exact_duplicates == "keep"
+    assert (recipe.passages.target, recipe.passages.limit) == (500, 700)
+    assert (recipe.lexical.engine, recipe.lexical.unit) == ("tantivy", "passage")
+    assert (recipe.lexical.k1, recipe.lexical.b) == (1.2, 0.75)
+    assert dict(recipe.lexical.field_weights) == {"title": 0.5}
+    assert recipe.dense is not None
+    assert (recipe.dense.encoder, recipe.dense.rows, recipe.dense.titles) == ("tiny", "lead", False)
+    assert dict(recipe.dense.arguments) == {"dim": 8}
+    assert (recipe.dense.tier, recipe.dense.pages) == ("flat", 7)
+    assert recipe.fusion_weight == 0.25
+
+
+def test_a_short_recipe_has_defaults() -> None:
+    recipe = parse('[[sources]]\nkind = "atlas"')
+    assert recipe.name == "x"
+    assert recipe.dense is None
+    assert recipe.clock is None
+    assert recipe.lexical.engine == "lucene"
+
+
+def test_dump_and_parse_are_inverse_but_for_paths() -> None:
+    recipe = parse(FULL)
+    again = parse(recipe_dump.dump(recipe))
+    assert again == recipe
+    assert recipe_dump.dump(again) == recipe_dump.dump(recipe)
+
+
+def test_dump_names_no_folder_of_this_machine(tmp_path: Path) -> None:
+    file = tmp_path / "secret" / "pages.jsonl"
+    recipe = parse(f'[[sources]]\nkind = "jsonl"\npath = "{file}"')
+    text = recipe_dump.dump(recipe)
+    assert 'path = "pages.jsonl"' in text
+    assert "secret" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("nam = 'x'", "'nam'"),
+        ("[[sources]]\nkind='atlas'\n[lexical]\nengin = 'lucene'", "'engin'"),
+        ("[[sources]]\nkind='atlas'\n[dense]\nencoder='tiny'\nrow = 'all'", "'row'"),
+        ("[[sources]]\nkind='atlas'\n[snapshot]\nnear = 1", "'near'"),
+        ("[[sources]]\nkind='atlas'\n[passages]\nstep = 1", "'step'"),
+        ("[[sources]]\nkind='atlas'\n[extract]\nstep = 1", "'step'"),
+        ("[[sources]]\nkind='atlas'\n[fusion]\nmethod = 'rrf'", "'method'"),
+    ],
+)
+def test_unknown_keys_are_refused_by_name(text: str, found: str) -> None:
+    with pytest.raises(BadRecipeError) as caught:
+        parse(text)
+    assert found in caught.value.sentence
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("name = 3\n[[sources]]\nkind='atlas'", "'3'"),
+        ("[[sources]]\nkind='atlas'\n[lexical]\nengine = 'solr'", "'solr'"),
+        ("[[sources]]\nkind='atlas'\n[lexical]\nb = 1.5", "'1.5'"),
+        ("[[sources]]\nkind='atlas'\n[lexical]\nb = nan", "'nan'"),
+        ("[[sources]]\nkind='atlas'\n[lexical]\nk1 = true", "'True'"),
+        ("[[sources]]\nkind='atlas'\n[lexical.field_weights]\ntitle = -1", "'-1.0'"),
+        ("[[sources]]\nkind='atlas'\n[passages]\ntarget = 900\nlimit = 800", "'800'"),
+        ("[[sources]]\nkind='atlas'\n[snapshot]\nexact_duplicates = 'drop'", "'drop'"),
+        ("[[sources]]\nkind='atlas'\n[dense]\nrows = 'all'", "no encoder"),
+        ("[[sources]]\nkind='atlas'\n[dense]\nencoder='tiny'\nrows = 'some'", "'some'"),
+        ("[[sources]]\nkind='atlas'\n[dense]\nencoder='tiny'\n[dense.arguments]\nx=1.5", "'x'"),
+        ("[[sources]]\nkind='atlas'\nlist = [1]", "'[1]'"),
+        ("[[sources]]\npath='x'", "no kind"),
+        ("sources = 'x'", "'x'"),
+        ("sources = ['x']", "must be tables"),
+        ("clock = 12\n[[sources]]\nkind='atlas'", "'12'"),
+        ("clock = 'soon'\n[[sources]]\nkind='atlas'", "'soon'"),
+        ("canaries = [1]\n[[sources]]\nkind='atlas'", "'[1]'"),
+        ("name = 'x'", "no [[sources]]"),
+        ("name = ", "not TOML"),
+    ],
+)
+def test_bad_values_are_refused_with_the_value(text: str, found: str) -> None:
+    with pytest.raises(BadRecipeError) as caught:
+        parse(text)
+    assert found in caught.value.sentence
+
+
+@pytest.mark.parametrize("name", ["../x", "X", "", "a/b", "a" * 65, "-a", "a\x00"])
+def test_bad_names_are_refused(name: str) -> None:
+    quoted = name.replace("\x00", "\\u0000")
+    with pytest.raises(BadInputError):
+        parse(f'name = "{quoted}"\n[[sources]]\nkind = "atlas"')
+
+
+def test_include_is_a_set_of_addresses(tmp_path: Path) -> None:
+    text = '[[sources]]\nkind="atlas"\n[dense]\nencoder="tiny"\ninclude="list.txt"'
+    list_file = tmp_path / "list.txt"
+    list_file.write_text("http://b.example/\n\nhttps://a.example/x#y\n")
+    one = parse(text, tmp_path)
+    list_file.write_text("https://a.example/x\nhttps://b.example/\nhttps://b.example/\n")
+    two = parse(text, tmp_path)
+    assert one == two
+    assert one.dense is not None
+    assert one.dense.include_keys == {"https://a.example/x", "https://b.example/"}
+    list_file.write_text("https://a.example/\n")
+    assert parse(text, tmp_path).content_part() != one.content_part()
+
+
+def test_include_digest_is_checked(tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text("https://a.example/\n")
+    text = '[[sources]]\nkind="atlas"\n[dense]\nencoder="tiny"\ninclude="list.txt"'
+    with pytest.raises(BadRecipeError, match="include_digest"):
+        parse(f'{text}\ninclude_digest="00"', tmp_path)
+    with pytest.raises(BadRecipeError, match="cannot be read"):
+        parse(text, tmp_path / "elsewhere")
+
+
+def test_a_worlds_own_recipe_needs_no_inputs(tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text("https://a.example/\n")
+    text = '[[sources]]\nkind="atlas"\n[dense]\nencoder="tiny"\ninclude="list.txt"'
+    recipe = parse(text, tmp_path)
+    again = recipe_file.parse(
+        recipe_dump.dump(recipe), base=tmp_path / "elsewhere", origin="x.toml", inputs=False
+    )
+    assert again.content_part() == recipe.content_part()
+
+
+def test_rows_none_means_no_dense_index() -> None:
+    text = '[[sources]]\nkind="atlas"\n[dense]\nencoder="tiny"\nrows="none"'
+    assert parse(text).dense is None
+
+
+def test_shipped_recipes_are_listed_and_valid() -> None:
+    names = recipe_file.shipped()
+    assert {"atlas", "atlas-demo", "atlas-toy", "debian-light"} <= set(names)
+    for name in names:
+        assert recipe_file.load(name).name == name
+
+
+def test_missing_recipes_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadRecipeError, match="'nothing'") as caught:
+        recipe_file.load("nothing")
+    assert "atlas-demo" in caught.value.hint
+    with pytest.raises(BadRecipeError, match="cannot be read"):
+        recipe_file.load(str(tmp_path / "none.toml"))
+
+
+def test_load_reads_paths_beside_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "r.toml"
+    file.write_text('[[sources]]\nkind = "warc"\npath = "a.warc"')
+    recipe = recipe_file.load(str(file))
+    assert recipe.name == "r"
+    assert recipe.sources[0].path == str(tmp_path / "a.warc")
+
+
+@pytest.mark.parametrize(
+    ("text", "instant"),
+    [
+        ("1970-01-02", 86400),
+        ("1970-01-01T00:00:05Z", 5),
+        ("1970-01-01T01:00:00+01:00", 0),
+    ],
+)
+def test_instants(text: str, instant: int) -> None:
+    assert recipe_file.parse_instant(text) == instant
