@@ -9,6 +9,7 @@ from importlib import metadata
 
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from world_server.admission import Admission
 from world_server.dialects.pages import load_assets
@@ -22,6 +23,24 @@ from world_server.settings import Settings
 from world_server.stopping import StopSignals
 from world_server.watching import watch
 from world_server.worlds import Worlds
+
+
+class WorldApp(FastAPI):
+    """A FastAPI app whose requests meet the plain routes first.
+
+    The routes stand before the framework, not in it: its own way to a route costs more than the
+    route's work. The schema and the life-cycle are the framework's.
+    """
+
+    entry: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection event of the ASGI protocol."""
+        await self.entry(scope, receive, send)
+
+    async def inner(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the framework serve what no plain route takes."""
+        await super().__call__(scope, receive, send)
 
 
 def create_app(worlds: Worlds, settings: Settings) -> FastAPI:
@@ -58,7 +77,7 @@ def create_app(worlds: Worlds, settings: Settings) -> FastAPI:
             await watcher
         await worlds.close()
 
-    app = FastAPI(
+    app = WorldApp(
         title="SearchWorld",
         version=metadata.version("searchworld"),
         openapi_url=SCHEMA_PATH,
@@ -67,10 +86,10 @@ def create_app(worlds: Worlds, settings: Settings) -> FastAPI:
         lifespan=life,
     )
     app.openapi = lambda: document(app.title, app.version)  # type: ignore[method-assign]
-    app.add_middleware(Dispatch, service=service)
+    app.entry = Dispatch(app.inner, service)
     if settings.cors_origins:
-        app.add_middleware(
-            CORSMiddleware,
+        app.entry = CORSMiddleware(
+            app.entry,
             allow_origins=settings.cors_origins,
             allow_methods=["GET", "POST"],
             allow_headers=["authorization", "content-type", "x-api-key"],

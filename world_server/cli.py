@@ -17,7 +17,7 @@ from world_core.errors import WorldError
 from world_server import demo, installing, logs
 from world_server.app import create_app
 from world_server.pointer import WorldFolder
-from world_server.serving import address_of, bind, serve_here, serve_workers
+from world_server.serving import address_of, bind, listen, serve_here, serve_workers
 from world_server.settings import Settings, load, table
 from world_server.worlds import open_worlds, opener_for
 
@@ -59,13 +59,12 @@ def _demo(options: argparse.Namespace) -> int:
 def _serve_with(settings: Settings) -> int:
     logs.configure(settings.log_level)
     bound = bind(settings)
-    address = address_of(bound)
     settings = dataclasses.replace(settings, port=bound.getsockname()[1])
     if settings.workers > 1:
-        print(f"Serving on {address} from {settings.workers} processes", flush=True)
+        print(f"Starting {settings.workers} processes on {address_of(bound)}", flush=True)
         return serve_workers(settings, bound)
     worlds = open_worlds(settings.worlds, opener_for(settings, verify=settings.verify))
-    print(f"Serving {', '.join(worlds.names)} on {address}", flush=True)
+    print(f"Serving {', '.join(worlds.names)} on {listen(bound)}", flush=True)
     return serve_here(worlds, settings, bound)
 
 

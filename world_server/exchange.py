@@ -67,7 +67,8 @@ class Request:
         """The parameters of the query string; of a name given twice the last one holds."""
         if self._query is None:
             text = self.query_string.decode("utf-8", "replace")
-            self._query = dict(parse_qsl(text, keep_blank_values=True, errors="replace"))
+            pairs = parse_qsl(text, keep_blank_values=True, errors="replace") if text else ()
+            self._query = dict(pairs)
         return self._query
 
     def key(self, *, in_query: bool) -> str:

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+from types import FrameType
 
 from fastapi import FastAPI
 from uvicorn import Config, Server
@@ -56,6 +57,12 @@ def bind(settings: Settings) -> socket.socket:
     return bound
 
 
+def listen(bound: socket.socket) -> str:
+    """Let clients connect, who then wait for the first answer, and return the http address."""
+    bound.listen(BACKLOG)
+    return address_of(bound)
+
+
 def address_of(bound: socket.socket) -> str:
     """Return the http address of a bound socket."""
     host, port = bound.getsockname()[:2]
@@ -69,12 +76,16 @@ def serve_here(worlds: Worlds, settings: Settings, bound: socket.socket) -> int:
 
 def run_app(app: FastAPI, settings: Settings, bound: socket.socket) -> int:
     """Run an app of :func:`world_server.app.create_app` on a bound socket."""
-    # uvicorn raises the signal again when it is done; by then there is nothing left to end.
-    before = {
-        number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGTERM, signal.SIGINT)
-    }
+    server = Server(_config(app, settings))
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        # uvicorn raises the signal again when it is done; by then there is nothing left to end.
+        if not server.should_exit:
+            raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        Server(_config(app, settings)).run(sockets=[bound])
+        server.run(sockets=[bound])
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

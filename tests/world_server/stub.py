@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import hashlib
 from collections.abc import Sequence
 
@@ -52,6 +53,7 @@ def meta(number: int, *, title: str = "", url: str = "") -> VersionMeta:
     )
 
 
+@functools.cache
 def hit(number: int) -> Hit:
     """Return the hit of a page."""
     parts = ScoreParts(1.0 / (number + 1), 0.5, number + 1, None)

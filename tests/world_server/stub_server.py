@@ -10,7 +10,7 @@ import sys
 from tests.world_server.stub import StubEngine, served
 from world_server import logs
 from world_server.app import create_app
-from world_server.serving import address_of, bind, run_app
+from world_server.serving import listen, bind, run_app
 from world_server.settings import load
 from world_server.worlds import Worlds
 
@@ -24,7 +24,7 @@ def main() -> int:
     bound = bind(settings)
     settings = dataclasses.replace(settings, port=bound.getsockname()[1])
     app = create_app(Worlds.of(served(engine=StubEngine(options.delay))), settings)
-    sys.stdout.write(f"Serving stub on {address_of(bound)}\n")
+    sys.stdout.write(f"Serving stub on {listen(bound)}\n")
     sys.stdout.flush()
     return run_app(app, settings, bound)
 
