@@ -13,12 +13,11 @@ import sqlalchemy as sa
 
 from world_core.errors import PageStoreError
 from world_core.page_database import PageDatabase, page_failures
+from world_core.page_queries import PageQueries
 from world_core.page_tables import (
     LAYOUT,
     PageCounts,
     PageTables,
-    body_columns,
-    meta_columns,
     page_tables,
     stored_version,
 )
@@ -40,13 +39,7 @@ class PageStore:
         """Read the summary; ``open`` is the way to make one."""
         self._engine = engine
         self._name = name
-        self._tables = tables
-        self._metas = sa.select(*meta_columns(tables)).join_from(
-            tables.versions, tables.pages, tables.versions.c.page == tables.pages.c.number
-        )
-        self._bodies = self._metas.add_columns(*body_columns(tables))
-        self._find = _find_statement(tables)
-        self._summary = sa.select(tables.summary)
+        self._queries = PageQueries.of(tables)
         self._counts = self._read_counts()
 
     @classmethod
@@ -86,7 +79,7 @@ class PageStore:
         Raises:
             PageStoreError: the database failed.
         """
-        for page, stored, url, status, time in self._rows(self._find, {"id": page_id(key)}):
+        for page, stored, url, status, time in self._rows(self._queries.find, {"id": page_id(key)}):
             if stored == key:
                 return int(page) if page >= 0 else DeadLink(stored, url, status, time)
         return None
@@ -98,11 +91,7 @@ class PageStore:
             PageStoreError: there is no such page, or the database failed.
         """
         self._check("page", page, self._counts.pages)
-        pages = self._tables.pages.c
-        statement = sa.select(pages.first_version, pages.version_count).where(
-            pages.number == sa.bindparam("page")
-        )
-        first, count = self._rows(statement, {"page": page})[0]
+        first, count = self._row(self._queries.versions, "page", page)
         return range(first, first + count)
 
     def read(self, version: int) -> StoredVersion:
@@ -112,8 +101,7 @@ class PageStore:
             PageStoreError: there is no such version, it is damaged, or the database failed.
         """
         self._check("version", version, self._counts.versions)
-        statement = self._bodies.where(self._tables.versions.c.number == sa.bindparam("version"))
-        return stored_version(self._rows(statement, {"version": version})[0])
+        return stored_version(self._row(self._queries.read, "version", version))
 
     def metas(self, versions: Sequence[int]) -> list[VersionMeta]:
         """Return what hits need of these versions, in the order asked, in one query.
@@ -125,10 +113,12 @@ class PageStore:
             self._check("version", version, self._counts.versions)
         if not versions:
             return []
-        number = self._tables.versions.c.number
-        statement = self._metas.where(number.in_(sa.bindparam("numbers", expanding=True)))
         wanted = [int(version) for version in versions]
-        found = {row[0]: VersionMeta(*row) for row in self._rows(statement, {"numbers": wanted})}
+        rows = self._rows(self._queries.metas, {"numbers": wanted})
+        found = {row[0]: VersionMeta(*row) for row in rows}
+        for version in wanted:
+            if version not in found:
+                raise self._gap("version", version)
         return [found[version] for version in wanted]
 
     def counts(self) -> PageCounts:
@@ -142,7 +132,7 @@ class PageStore:
             PageStoreError: a version is damaged, or the database failed.
         """
         for start in range(0, self._counts.pages, _CHUNK):
-            yield from self._page_chunk(start, start + _CHUNK)
+            yield from self._page_chunk(start, min(start + _CHUNK, self._counts.pages))
 
     def dead_links(self) -> Iterator[DeadLink]:
         """Yield all dead links in key order.
@@ -150,13 +140,12 @@ class PageStore:
         Raises:
             PageStoreError: the database failed.
         """
-        dead = self._tables.dead.c
-        columns = sa.select(dead.key, dead.url, dead.status, dead.time).order_by(dead.number)
-        chunk = columns.where(
-            dead.number >= sa.bindparam("start"), dead.number < sa.bindparam("end")
-        )
         for start in range(0, self._counts.dead_links, _DEAD_CHUNK):
-            for row in self._rows(chunk, {"start": start, "end": start + _DEAD_CHUNK}):
+            end = min(start + _DEAD_CHUNK, self._counts.dead_links)
+            rows = self._rows(self._queries.dead_range, {"low": start, "high": end})
+            if len(rows) != end - start:
+                raise self._gap("dead link", start + len(rows))
+            for row in rows:
                 yield DeadLink(*row)
 
     def ping(self) -> None:
@@ -175,6 +164,18 @@ class PageStore:
         with page_failures(self._name), self._engine.connect() as connection:
             return connection.execute(statement, values).all()
 
+    def _row(self, statement: sa.Executable, kind: str, number: int) -> Sequence[Any]:
+        rows = self._rows(statement, {kind: int(number)})
+        if not rows:
+            raise self._gap(kind, number)
+        return rows[0]
+
+    def _gap(self, kind: str, number: int) -> PageStoreError:
+        return PageStoreError(
+            f"The page store {self._name} lost {kind} {number}.",
+            hint="It is damaged: world-server check PATH.",
+        )
+
     def _check(self, kind: str, number: int, count: int) -> None:
         if not 0 <= number < count:
             raise PageStoreError(
@@ -183,7 +184,7 @@ class PageStore:
             )
 
     def _read_counts(self) -> PageCounts:
-        found = {name: int(value) for name, value in self._rows(self._summary, {})}
+        found = {name: int(value) for name, value in self._rows(self._queries.summary, {})}
         names = {field.name for field in fields(PageCounts)}
         if found.pop("layout", None) != LAYOUT or set(found) != names:
             raise PageStoreError(
@@ -194,38 +195,20 @@ class PageStore:
 
     def _page_chunk(self, start: int, end: int) -> Iterator[PageRecord]:
         """Yield the pages of a range of numbers with three queries."""
-        pages, aliases, versions = (
-            table.c for table in (self._tables.pages, self._tables.aliases, self._tables.versions)
-        )
-        low = sa.bindparam("low", type_=sa.BigInteger)
-        high = sa.bindparam("high", type_=sa.BigInteger)
         limits = {"low": start, "high": end}
+        chunk = self._rows(self._queries.page_range, limits)
+        if len(chunk) != end - start:
+            raise self._gap("page", start + len(chunk))
         names = defaultdict(list)
-        named = sa.select(aliases.page, aliases.key).where(aliases.page >= low, aliases.page < high)
-        for page, key in self._rows(named, limits):
+        for page, key in self._rows(self._queries.alias_range, limits):
             names[page].append(key)
-        chosen = sa.select(self._tables.pages).where(pages.number >= low, pages.number < high)
-        chunk = self._rows(chosen.order_by(pages.number), limits)
         first, last = chunk[0][4], chunk[-1][4] + chunk[-1][5]
-        bodies = self._bodies.where(versions.number >= low, versions.number < high)
-        rows = iter(self._rows(bodies.order_by(versions.number), {"low": first, "high": last}))
-        for number, identity, key, url, _, count in chunk:
+        rows = iter(self._rows(self._queries.version_range, {"low": first, "high": last}))
+        for number, identity, key, url, place, count in chunk:
             records = tuple(_record(stored_version(row)) for row in islice(rows, count))
+            if len(records) != count:
+                raise self._gap("version", place + len(records))
             yield PageRecord(identity, key, url, records, tuple(sorted(names[number])))
-
-
-def _find_statement(tables: PageTables) -> sa.CompoundSelect[*tuple[Any, ...]]:
-    """Return the query for what has a page id: (page, key, url, status, time), page -1 if dead."""
-    pages, aliases, dead = tables.pages.c, tables.aliases.c, tables.dead.c
-    wanted = sa.bindparam("id", type_=sa.Text)
-    none, nothing = sa.literal_column("0", sa.BigInteger), sa.literal_column("''", sa.Text)
-    return sa.union_all(
-        sa.select(pages.number, pages.key, nothing, none, none).where(pages.page_id == wanted),
-        sa.select(aliases.page, aliases.key, nothing, none, none).where(aliases.key_id == wanted),
-        sa.select(
-            sa.literal_column("-1", sa.BigInteger), dead.key, dead.url, dead.status, dead.time
-        ).where(dead.key_id == wanted),
-    )
 
 
 def _record(stored: StoredVersion) -> VersionRecord:

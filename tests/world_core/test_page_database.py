@@ -119,6 +119,32 @@ def test_torn_rows_are_found(place: Place, sample: Sample) -> None:
     store.close()
 
 
+def test_lost_rows_are_failures_not_absences(place: Place, sample: Sample) -> None:
+    place.fill(*sample).close()
+    tables = page_tables(place.schema)
+    store = place.open()
+    page = store.read(20).meta.page
+    store.close()
+    with place.editor() as connection:
+        connection.execute(sa.delete(tables.versions).where(tables.versions.c.number == 20))
+        connection.execute(sa.delete(tables.dead).where(tables.dead.c.number == 30))
+    store = place.open()
+    for call in (lambda: store.read(20), lambda: store.metas([19, 20]), lambda: [*store.pages()]):
+        with pytest.raises(PageStoreError, match="lost version"):
+            call()
+    with pytest.raises(PageStoreError, match="lost dead link"):
+        list(store.dead_links())
+    store.close()
+    with place.editor() as connection:
+        connection.execute(sa.delete(tables.pages).where(tables.pages.c.number == page))
+    store = place.open()
+    with pytest.raises(PageStoreError, match="lost page"):
+        store.versions(page)
+    with pytest.raises(PageStoreError, match="lost page"):
+        list(store.pages())
+    store.close()
+
+
 def test_damaged_or_missing_files_are_failures(tmp_path: Path) -> None:
     path = tmp_path / "pages.sqlite"
     with pytest.raises(PageStoreError, match="No such file"):
