@@ -100,7 +100,7 @@ def cut(text: str, *, target: int = 1000, limit: int = 1500) -> list[Span]:
     ]
     if not pieces:
         return []
-    breaks = [0, *_passage_breaks(text, pieces, target), len(pieces)]
+    breaks = [0, *_passage_breaks(text, pieces, target, limit), len(pieces)]
     spans = [Span(pieces[first].start, pieces[last - 1].end) for first, last in pairwise(breaks)]
     tail = spans[-1]
     if len(spans) > 1 and tail.end - tail.start < target // 4:
@@ -162,7 +162,7 @@ def _split(text: str, span: Span, target: int, limit: int) -> Iterator[Span]:
     yield Span(start, span.end)
 
 
-def _passage_breaks(text: str, pieces: list[Span], target: int) -> Iterator[int]:
+def _passage_breaks(text: str, pieces: list[Span], target: int, limit: int) -> Iterator[int]:
     """Yield the numbers of the pieces that begin a passage, without the first."""
     first = paragraph = 0
     for number, piece in enumerate(pieces):
@@ -173,7 +173,12 @@ def _passage_breaks(text: str, pieces: list[Span], target: int) -> Iterator[int]
             paragraph = paragraph if _is_heading(text, pieces[number - 1]) else number
         while number > first and piece.end - pieces[first].start > target:
             at = number
-            if paragraph > first and pieces[paragraph - 1].end - pieces[first].start >= target // 2:
+            if at - 1 == first and _is_heading(text, pieces[first]):
+                if piece.end - pieces[first].start <= limit:
+                    break  # better a little long than a heading alone
+            elif (
+                paragraph > first and pieces[paragraph - 1].end - pieces[first].start >= target // 2
+            ):
                 at = paragraph
             elif at - 1 > first and _is_heading(text, pieces[at - 1]):
                 at -= 1
