@@ -61,7 +61,8 @@ class PassageWriter:
 
     def __enter__(self) -> Self:
         self._file = self._path.open("wb")
-        self._file.write(bytes(_HEADER.size))
+        # A file that was not finished names itself, so it is found cut rather than foreign.
+        self._file.write(_HEADER.pack(_MAGIC, FORMAT, 0, 0, 0))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
