@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from threading import Lock
 from typing import Final, NamedTuple
 
@@ -33,7 +33,8 @@ TERM_LIMIT: Final = 64
 QUERY_LIMIT: Final = 1000
 """Distinct terms of a query that each field is asked for; the first ones, in text order."""
 
-DEFAULT_WEIGHTS: Final[Mapping[str, float]] = {"title": 1.0, "body": 1.0, "stem": 1.0}
+DEFAULT_WEIGHTS: Final[Mapping[str, float]] = {"title": 0.5, "body": 0.5, "stem": 1.0}
+"""Field weights that were best on the judged sets together (``benchmarks/README.md``)."""
 
 _MEMO_LIMIT: Final = 100_000  # words remembered by one analyser and language
 _SNOWBALL: Final[Mapping[str, str]] = {
@@ -252,18 +253,17 @@ class Analyzer:
         return fields
 
     def query(self, text: str) -> LexicalQuery:
-        """Return the query that asks every field, each for the distinct terms in text order.
+        """Return the query that asks every field, each for the query's terms in text order.
 
-        A term that is repeated is asked once; at most ``QUERY_LIMIT`` terms of a field are asked.
+        A term that is repeated counts as often as it stands there: a long question says by that
+        what it is about. Each field is asked for at most ``QUERY_LIMIT`` distinct terms.
         """
         words, terms = self._words_and_terms(text)
         asked = {"title": terms, "body": terms}
         asked |= {name: _known(stem, words) for name, stem in self._stems.items()}
         return LexicalQuery(
             tuple(
-                LexicalField(
-                    name, self._weights[name], tuple(dict.fromkeys(asked[name]))[:QUERY_LIMIT]
-                )
+                LexicalField(name, self._weights[name], _first_distinct(asked[name]))
                 for name in self.fields
                 if self._weights[name] > 0
             )
@@ -288,7 +288,10 @@ class Analyzer:
 
     def _checked(self, weights: Mapping[str, float]) -> dict[str, float]:
         """Return the weight of every field."""
-        known = {**DEFAULT_WEIGHTS, **dict.fromkeys(self._stems, weights.get("stem", 1.0))}
+        known = {
+            **DEFAULT_WEIGHTS,
+            **dict.fromkeys(self._stems, weights.get("stem", DEFAULT_WEIGHTS["stem"])),
+        }
         for name, weight in weights.items():
             if name not in known:
                 raise BadInputError(
@@ -308,6 +311,14 @@ def term_hash(term: str) -> int:
 def _known(memo: _Memo, words: Sequence[str]) -> list[str]:
     """Return the memo's value of each word, without empty ones."""
     return list(filter(None, map(memo.__getitem__, words)))
+
+
+def _first_distinct(terms: Sequence[str]) -> tuple[str, ...]:
+    """Return the terms without those beyond the first ``QUERY_LIMIT`` distinct ones."""
+    if len(terms) <= QUERY_LIMIT:
+        return tuple(terms)
+    kept = frozenset(islice(dict.fromkeys(terms), QUERY_LIMIT))
+    return tuple(term for term in terms if term in kept)
 
 
 def _primary(language: str) -> str:

@@ -202,12 +202,13 @@ class Engine:
 
     def _ranks(self, found: Candidates, unit: str) -> Mapping[int, int]:
         """Return the 1-based rank of each version by its first unit in the list."""
-        if unit == "version":
-            versions = found.units
-        else:
-            versions = self.generation.columns.passage_version[found.units]
+        versions: list[int] = (
+            found.units.tolist()
+            if unit == "version"
+            else self.generation.columns.passage_version[found.units].tolist()
+        )
         ranks: dict[int, int] = {}
-        for version in versions.tolist():
+        for version in versions:
             ranks.setdefault(version, len(ranks) + 1)
         return MappingProxyType(ranks)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,11 +45,12 @@ class _Visit:
         self._pid = os.getpid()
         # What the end needs is held here: at the interpreter's end nothing can be imported.
         self._getpid = os.getpid
+        self._ending = sys.is_finalizing
         self._running = jpype.isJVMStarted
         self._detach = jpype.java.lang.Thread.detach
 
     def __del__(self) -> None:
-        if self._getpid() == self._pid and self._running():
+        if not self._ending() and self._getpid() == self._pid and self._running():
             self._detach()
 
 
