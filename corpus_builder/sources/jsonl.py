@@ -1,7 +1,7 @@
 """Rows of page dumps: one JSON object a line, plain or packed with gzip or zstd.
 
-Known row forms: ``url, title, text``; LiteResearcher's ``url, title, doc``; Dolma's nested form, with
-``metadata``. With a URL template the address comes from other fields, for instance from an id.
+Known row forms: ``url, title, text``; LiteResearcher's ``url, title, doc``; Dolma's nested form,
+with ``metadata``. With a URL template the address comes from other fields, for instance an id.
 """
 
 from __future__ import annotations

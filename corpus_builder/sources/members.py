@@ -65,7 +65,8 @@ def members(file: BinaryIO) -> Iterator[Member]:
     """Yield the file's members in order; after a damaged one go on at the next that can be read.
 
     A member that does not begin like a record continues the one before it (some writers flush in
-    the middle of a record), and is appended to it.
+    the middle of a record), and is appended to it. An unpacked member is closed when the next is
+    asked for.
     """
     head = _at(file, 0, len(LZ4_MAGIC))
     if head.startswith(GZIP_MAGIC):
@@ -79,24 +80,32 @@ def members(file: BinaryIO) -> Iterator[Member]:
 
 def _joined(pieces: Iterator[Member]) -> Iterator[Member]:
     current: Member | None = None
-    for piece in pieces:
-        piece.stream.seek(0)
-        fresh = starts_record(piece.stream.read(HEAD_SIZE))
-        piece.stream.seek(0)
-        # A damaged piece may have lost its head, so it is never glued to a sound neighbour.
-        if current is not None and not fresh and piece.sound and current.sound:
-            current.stream.seek(0, 2)
-            shutil.copyfileobj(piece.stream, current.stream)
-            piece.stream.close()
-            current.whole = piece.whole
-            continue
+    try:
+        for piece in pieces:
+            piece.stream.seek(0)
+            fresh = starts_record(piece.stream.read(HEAD_SIZE))
+            piece.stream.seek(0)
+            # A damaged piece may have lost its head, so it is never glued to a sound neighbour.
+            if current is not None and not fresh and piece.sound and current.sound:
+                with piece.stream:
+                    current.stream.seek(0, 2)
+                    shutil.copyfileobj(piece.stream, current.stream)
+                current.whole = piece.whole
+                continue
+            done, current = current, piece
+            if done is not None:
+                yield from _lent(done)
         if current is not None:
-            current.stream.seek(0)
-            yield current
-        current = piece
-    if current is not None:
-        current.stream.seek(0)
-        yield current
+            yield from _lent(current)
+    finally:
+        if current is not None:
+            current.stream.close()
+
+
+def _lent(member: Member) -> Iterator[Member]:
+    with member.stream:
+        member.stream.seek(0)
+        yield member
 
 
 def _packed(file: BinaryIO, magic: bytes, start: DecoderFactory) -> Iterator[Member]:

@@ -75,8 +75,6 @@ def read_records(file: BinaryIO, origin: str, limit: int) -> Iterator[Record | L
         if member.packed and count > 1 and not told:
             told = True
             yield Loss(origin, member.offset, "several records in one gzip member", note=True)
-        if member.packed:
-            member.stream.close()
 
 
 class _Framing:
