@@ -131,6 +131,16 @@ def test_the_same_bytes_in_another_process(hash_seed: str) -> None:
     assert ran.stdout.split() == [_digest(AtlasSource(120, seed=5)), _digest(toy)]
 
 
+@pytest.mark.parametrize("size", [1, 39, 41, 100])
+def test_the_size_is_the_number_of_pages(size: int) -> None:
+    found = {
+        urls.canonical(capture.url)
+        for capture in crawl(AtlasSource(size))
+        if capture.status == 200 and urls.host_of(capture.url) != "mirror.example"
+    }
+    assert len(found) == size
+
+
 def test_growing_keeps_earlier_pages() -> None:
     small, large = list(crawl(AtlasSource(100))), list(crawl(AtlasSource(160)))
     # Neither the offset in a cut block nor its other addresses are part of a page.
