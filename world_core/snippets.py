@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from world_core.cutting import cluster_start
 from world_core.errors import BadInputError
 from world_core.passages import PassageFile
-from world_core.types import Span
+from world_core.types import Numbers, Span
 
 _SPACED_AIM: Final = 165  # characters, about 26 English words
 _DENSE_AIM: Final = 105
@@ -31,7 +31,10 @@ _WORD_REACH: Final = 40  # characters in which a space must come, else a word is
 _ROUNDING: Final = 1e-9  # below this two windows weigh the same
 
 # Bars and emphasis, rules, and what stands before a heading, a quotation or a list item.
-_MARK: Final = r"[*|`]|(?<![\w:-]):?-{3,}+:?|={3,}+|(?<=\n)[ \t]*+(?:\#{1,6}|>+|[-+\u2022])(?=\s)"
+_MARK: Final = (
+    r"[*|`]|(?<![\w:-])(?:-{3,}+:?|:-{2,}+:?)|={3,}+"
+    r"|(?<=\n)[ \t]*+(?:\#{1,6}|>+|[-+\u2022])(?=\s)"
+)
 # The pattern begins with one class, by which the search skips; a single space, the most frequent
 # of its characters, is a gap only where marks may follow.
 _MARKUP: Final = re.compile(
@@ -158,7 +161,7 @@ def snippet(
 
 
 def best_passage(
-    passages: PassageFile, numbers: Sequence[int], weights: Mapping[int, float]
+    passages: PassageFile, numbers: Sequence[int] | Numbers, weights: Mapping[int, float]
 ) -> int:
     """Return the passage that covers the most query weight, each distinct term counted once.
 
@@ -170,12 +173,12 @@ def best_passage(
     if not len(numbers):
         raise BadInputError("There is no passage to choose from.")
     query = _Query.of(weights)
-    best, most = numbers[0], -1.0
+    best, most = int(numbers[0]), -1.0
     for number in numbers:
-        _, terms = query.find(passages.terms(number)[0])
+        _, terms = query.find(passages.terms(int(number))[0])
         covered = float(query.weights[np.unique(terms)].sum())
         if covered > most:
-            best, most = number, covered
+            best, most = int(number), covered
     return best
 
 

@@ -34,7 +34,7 @@ def terms(text: str) -> list[str]:
 @example("\ud800\udc00")
 @example("\u0301")
 @example("\ufe0f🚢\ufe0fx")
-@settings(max_examples=300)
+@settings(deadline=None, max_examples=300)
 def test_terms_are_clean_and_tokens_exact(text: str) -> None:
     last = 0
     for term, start, end in ANALYZER.tokens(text):
@@ -47,7 +47,7 @@ def test_terms_are_clean_and_tokens_exact(text: str) -> None:
 
 
 @given(st.text(st.characters(), max_size=60) | scripts)
-@settings(max_examples=300)
+@settings(deadline=None, max_examples=300)
 def test_document_query_and_tokens_agree(text: str) -> None:
     found = terms(text)
     fields = ANALYZER.document(text, text, "en")
@@ -59,7 +59,7 @@ def test_document_query_and_tokens_agree(text: str) -> None:
 
 
 @given(scripts)
-@settings(max_examples=300)
+@settings(deadline=None, max_examples=300)
 def test_spellings_of_one_text_give_the_same_terms(text: str) -> None:
     text = text.replace("\u00ad", "").replace("\u0640", "")
     composed = unicodedata.normalize("NFC", text)

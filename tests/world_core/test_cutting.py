@@ -66,7 +66,7 @@ def check_cover(text: str, spans: list[Span]) -> None:
 @example("\n.")
 @example("1. a")
 @example(" . . ")
-@settings(max_examples=300)
+@settings(deadline=None, max_examples=300)
 def test_sentences_hold_everything_that_is_seen(text: str) -> None:
     check_cover(text, sentences(text))
 
@@ -75,7 +75,7 @@ def test_sentences_hold_everything_that_is_seen(text: str) -> None:
 @example("a" * 61, 10, 0)
 @example("a" + " " * 50 + "b", 10, 5)
 @example("# a\n# b\n# c\n# d\n", 4, 4)
-@settings(max_examples=400)
+@settings(deadline=None, max_examples=400)
 def test_passages_hold_everything_within_the_limit(text: str, target: int, more: int) -> None:
     spans = cut(text, target=target, limit=target + more)
     check_cover(text, spans)
@@ -83,6 +83,7 @@ def test_passages_hold_everything_within_the_limit(text: str, target: int, more:
 
 
 @given(texts)
+@settings(deadline=None)
 def test_cutting_is_repeatable_and_keeps_whole_sentences(text: str) -> None:
     spans = cut(text, target=100, limit=1000)
     assert spans == cut(text, target=100, limit=1000)

@@ -72,7 +72,9 @@ def test_what_is_written_is_read(path: Path) -> None:
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=80), max_size=5))
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_any_text_comes_back(tmp_path: Path, texts: list[str]) -> None:
     rows = [(0, text, Span(at, len(text))) for text in texts for at in range(0, len(text) + 1, 7)]
     with PassageWriter(tmp_path / "any.bin", ANALYZER) as writer:

@@ -45,7 +45,7 @@ def addresses(draw: st.DrawFn) -> str:
 @example("https://\u212a.example:\u0661/")
 @example("https://a\u200bb.example/")
 @example("\ufeff https://x/ \u200e")
-@settings(max_examples=400)
+@settings(deadline=None, max_examples=400)
 def test_a_key_is_empty_or_well_formed_and_stays_itself(text: str) -> None:
     key = canonical(text)
     assert canonical(key) == key
@@ -53,7 +53,7 @@ def test_a_key_is_empty_or_well_formed_and_stays_itself(text: str) -> None:
 
 
 @given(any_text | addresses())
-@settings(max_examples=400)
+@settings(deadline=None, max_examples=400)
 def test_the_shown_spelling_has_the_same_key_and_stays_itself(text: str) -> None:
     shown = display(text)
     assert display(shown) == shown
@@ -63,7 +63,7 @@ def test_the_shown_spelling_has_the_same_key_and_stays_itself(text: str) -> None
 
 
 @given(any_text | addresses(), any_text | addresses())
-@settings(max_examples=400)
+@settings(deadline=None, max_examples=400)
 def test_a_target_is_empty_or_an_address_with_a_scheme(base: str, link: str) -> None:
     target = resolve(base, link)
     if target:
@@ -72,6 +72,7 @@ def test_a_target_is_empty_or_an_address_with_a_scheme(base: str, link: str) -> 
 
 
 @given(addresses(), addresses())
+@settings(deadline=None)
 def test_an_absolute_link_is_its_own_target(base: str, link: str) -> None:
     if re.match(r"https?:", link, re.IGNORECASE) and canonical(link):
         assert resolve(base, link) == display(link)
