@@ -13,6 +13,7 @@ from pathlib import Path
 from corpus_builder import publish, recipe_dump
 from corpus_builder.canaries import ask_canaries
 from corpus_builder.capture import Source
+from corpus_builder.dedup import LOOP, NOWHERE
 from corpus_builder.errors import EmptyWorldError
 from corpus_builder.extract import ExtractSettings
 from corpus_builder.indexing import write_lexical, write_vectors
@@ -22,7 +23,14 @@ from corpus_builder.progress import Progress
 from corpus_builder.questions_file import AsksQuestions, write_questions
 from corpus_builder.recipe import Recipe
 from corpus_builder.report import Report, StageReport
-from corpus_builder.snapshot import DUPLICATE_URL, Snapshot, blocks_of, make_snapshot
+from corpus_builder.snapshot import (
+    DUPLICATE_URL,
+    SAME_TIME,
+    VERSION,
+    Snapshot,
+    blocks_of,
+    make_snapshot,
+)
 from corpus_builder.stages import PageExtractor, ReadFacts, read_shards
 from corpus_builder.tables import write_tables
 from corpus_builder.vector_cache import VectorCache, default_folder
@@ -42,6 +50,9 @@ from world_core.manifest import (
 )
 from world_core.pages import PageStore
 from world_core.passages import PassageFile
+
+TOLD = frozenset({LOOP, NOWHERE, SAME_TIME})
+"""What becomes of a draft that is worth a note, though it costs no page."""
 
 FORMAT = 1
 """Raised when the output of the stages after the passages changes for equal input."""
@@ -65,8 +76,8 @@ def build(recipe: Recipe, options: Options, progress: Progress | None = None) ->
         OSError: a file cannot be read or written.
     """
     home = options.out / recipe.name
-    publish.check_place(home)
     with Workspace.locked(options.out / f".build-{recipe.name}") as workspace:
+        publish.check_place(home)
         run = _Run(recipe, options, workspace, progress or Progress())
         report = run.publish(home)
         workspace.remove()
@@ -140,18 +151,18 @@ class _Run:
             snapshot = Snapshot.from_facts(self.workspace.stage("snapshot", digest, produce))
             stage.taken, stage.given = snapshot.drafts, snapshot.versions
             stage.dropped = {
-                reason: count
-                for reason, count in snapshot.counts.items()
-                if reason != "version of a page"
+                reason: count for reason, count in snapshot.counts.items() if reason != VERSION
             }
         if duplicates := snapshot.counts[DUPLICATE_URL]:
             self.report.losses[DUPLICATE_URL] = duplicates
             self.report.listed += snapshot.losses
+        for reason in TOLD & snapshot.counts.keys():
+            self.report.notes[reason] = snapshot.counts[reason]
         if not snapshot.pages and not self.options.allow_empty:
-            lost = ", ".join(f"{n} x {reason}" for reason, n in sorted(stage.dropped.items()))
+            reasons = {**read.lost, **read.noted, **stage.dropped}
+            told = ", ".join(f"{count} x {reason}" for reason, count in sorted(reasons.items()))
             raise EmptyWorldError(
-                f"Nothing is left to publish: of {read.items} records {read.drafts} became drafts "
-                f"and none a page{f' ({lost})' if lost else ''}.",
+                f"Nothing is left to publish of {read.items} records ({told or 'none came in'}).",
                 hint="Check the input, or give --allow-empty to publish an empty world.",
             )
         return snapshot, digest

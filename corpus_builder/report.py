@@ -15,6 +15,9 @@ from corpus_builder.workspace import write_durably
 LOSSES_EXIT = 3
 """Exit code of a build that is published but had to leave pages out."""
 
+SHOWN_LOSSES = 10
+"""How many losses are printed one by one; the report file lists more."""
+
 MIB = 1024 * 1024
 
 
@@ -106,8 +109,13 @@ class Report:
             for reason, count in sorted(table.items()):
                 lines.append(f"{title}: {count:,} x {reason}")
         if self.losses:
-            lost = sum(self.losses.values())
-            lines.append(f"Finished with losses: {lost:,} pages or records were left out.")
+            lost = [loss for loss in self.listed if not loss.note]
+            lines += [
+                f"  {loss.origin} at {loss.offset}: {loss.reason} {loss.url}".rstrip()
+                for loss in lost[:SHOWN_LOSSES]
+            ]
+            count = sum(self.losses.values())
+            lines.append(f"Finished with losses: {count:,} pages or records were left out.")
         lines.append(f"Serve it: world-server serve {self.folder}")
         return lines
 

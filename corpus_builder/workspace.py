@@ -23,6 +23,7 @@ KILL_VARIABLE = "SEARCHWORLD_TEST_KILL_AT"
 """Names a state at which the process kills itself; for tests of resuming, unset otherwise."""
 
 TEMPORARY = ".part"
+LOCK = "lock"
 Facts = dict[str, object]
 
 
@@ -80,6 +81,8 @@ class Workspace:
     def locked(cls, folder: Path) -> Iterator[Workspace]:
         """Create the folder if needed, lock it, and remove what a killed build left half done.
 
+        A folder that holds nothing at the end is removed.
+
         Raises:
             StageFailedError: another build holds the lock.
         """
@@ -89,6 +92,8 @@ class Workspace:
             _remove_leftovers(folder)
             yield cls(folder)
         finally:
+            if folder.exists() and [path.name for path in folder.iterdir()] == [LOCK]:
+                shutil.rmtree(folder)
             os.close(handle)
 
     def outcome(self, stage: str, digest: str) -> Facts | None:
@@ -143,7 +148,7 @@ class Workspace:
 
 
 def _lock(folder: Path) -> int:
-    path = folder / "lock"
+    path = folder / LOCK
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
