@@ -1,8 +1,7 @@
 """Integer codes of vectors, whose dot product is the same number on every device and batch.
 
 A floating-point dot product depends on the order of its additions, hence on the batch, the thread
-count and the processor. Sums of small integers do not: as long as every partial sum is
-representable, any order gives the same bits.
+count and the processor. A sum of integers does not.
 """
 
 from __future__ import annotations
@@ -60,16 +59,14 @@ def quantised(vectors: Vectors) -> tuple[Codes, CodeScales]:
 def dots(codes: Codes, positions: Numbers, query: NDArray[np.int8]) -> Scores:
     """Return the exact integer dot products of some rows of (n, dim) codes with the query (dim,).
 
-    Computed by matrix routines: in float32 while ``dim * 127 * 127 < 2**24``, where every partial
-    sum is a whole number that float32 holds exactly, else in float64 (exact to 2**53).
+    Whole numbers of 32 bits hold every sum up to 133,000 components.
     """
-    exact_in_float32 = query.size * CODE_LIMIT * CODE_LIMIT < 2**24
-    kind: np.dtype[np.floating] = np.dtype(np.float32 if exact_in_float32 else np.float64)
-    other = query.astype(kind)
     sums = np.empty(len(positions), dtype=np.float64)
     for start in range(0, len(positions), BLOCK):
-        some = positions[start : start + BLOCK]
-        sums[start : start + BLOCK] = codes[some].astype(kind) @ other
+        some = codes[positions[start : start + BLOCK]]
+        # Not by matrix routines: on a busy machine their threads wait for each other, which made
+        # 2,000 rows cost 20 ms instead of 0.4.
+        sums[start : start + BLOCK] = np.einsum("ij,j->i", some, query, dtype=np.int32)
     return sums
 
 
