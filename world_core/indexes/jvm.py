@@ -93,6 +93,9 @@ def boot(heap_mb: int = HEAP_MB) -> None:
                 f"Java at {library} did not start with a heap of {heap_mb} MB: {error}."
             ) from error
         _quiet(jpype)
+        # Java waits at its end for the thread that booted it, which may be gone or busy by then.
+        # Detached, it is attached by its next call as a daemon, which nobody waits for.
+        jpype.java.lang.Thread.detach()
         _MACHINE.pid = os.getpid()
 
 
