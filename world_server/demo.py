@@ -10,8 +10,10 @@ from pathlib import Path
 
 from world_core.errors import MissingPartError
 from world_core.manifest import MANIFEST_NAME
+from world_server.pointer import POINTER_NAME
 
 NAME = "demo"
+RECIPE = "atlas-demo"
 
 
 def default_folder(environment: Mapping[str, str]) -> Path:
@@ -26,7 +28,12 @@ def build_with_command(folder: Path) -> None:
     Raises:
         MissingPartError: the builder is not installed, or failed.
     """
-    run([sys.executable, "-m", "corpus_builder.cli", "build", "--demo", "--out", str(folder)])
+    run(
+        [
+            *(sys.executable, "-m", "corpus_builder.cli", "build"),
+            *("--recipe", RECIPE, "--name", folder.name, "--out", str(folder.parent)),
+        ]
+    )
 
 
 def ensure(folder: Path, build: Callable[[Path], None] = build_with_command) -> bool:
@@ -35,16 +42,21 @@ def ensure(folder: Path, build: Callable[[Path], None] = build_with_command) -> 
     Raises:
         MissingPartError: it could not be built.
     """
-    if (folder / MANIFEST_NAME).exists():
+    if _is_world(folder):
         return False
     folder.parent.mkdir(parents=True, exist_ok=True)
     build(folder)
-    if not (folder / MANIFEST_NAME).exists():
+    if not _is_world(folder):
         raise MissingPartError(
             f"The builder ended well, but {folder} holds no world.",
             hint=f"Remove {folder} and try again.",
         )
     return True
+
+
+def _is_world(folder: Path) -> bool:
+    """Say whether a world, or the pointer to one, lies in the folder."""
+    return (folder / MANIFEST_NAME).exists() or (folder / POINTER_NAME).exists()
 
 
 def run(command: Sequence[str]) -> None:
