@@ -43,7 +43,7 @@ class WorldApp(FastAPI):
         await super().__call__(scope, receive, send)
 
 
-def create_app(worlds: Worlds, settings: Settings) -> FastAPI:
+def create_app(worlds: Worlds, settings: Settings) -> WorldApp:
     """Return the app that serves open worlds; it closes them when its life ends.
 
     The routes answer without the app's life-cycle too (as an in-process client uses them); then

@@ -79,6 +79,7 @@ TABLE: Mapping[str, Route] = {
     "/ready": Route("ready", pages.ready, native.render, ("GET",), Access.PUBLIC),
     "/metrics": Route("metrics", pages.metrics, native.render, ("GET",)),
     "/info": Route("info", pages.info, native.render, ("GET",)),
+    "/favicon.ico": Route("ui", pages.icon, native.render, ("GET",), Access.PUBLIC),
     "/ui/app.js": Route("ui", pages.script, native.render, ("GET",), Access.PUBLIC),
     "/ui/style.css": Route("ui", pages.style, native.render, ("GET",), Access.PUBLIC),
 }

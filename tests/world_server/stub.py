@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
 import hashlib
 from collections.abc import Sequence
 
+from world_core.errors import BadInputError
 from world_core.manifest import Canary, Counts, LexicalSettings, Manifest
 from world_core.types import (
     FetchAnswer,
@@ -22,6 +24,7 @@ from world_core.types import (
     Timings,
     VersionMeta,
 )
+from world_core.urls import canonical
 from world_server.worlds import ServedWorld
 
 CLOCK: Instant = 1_717_200_000  # 2024-06-01T00:00:00Z
@@ -100,7 +103,8 @@ def manifest(name: str = "stub", *, version: str = "1", canaries: int = 1) -> Ma
 class StubEngine:
     """Sleeps, then answers by number; counts what it began, ended and broke off.
 
-    ``failure`` is raised instead of an answer; ``searches`` keeps the calls that came.
+    ``failure`` is raised instead of an answer; ``searches`` keeps the calls that came; a
+    ``label`` stands in every snippet, to tell one engine's answers from another's.
     """
 
     def __init__(self, delay: float = 0.05) -> None:
@@ -125,6 +129,8 @@ class StubEngine:
 
     async def fetch(self, call: FetchCall) -> FetchAnswer:
         await self._work(self.page_failure or self.failure)
+        if not canonical(call.url):
+            raise BadInputError(f"{call.url[:200]!r} is not an http or https address.")
         if call.url == DEAD:
             return FetchAnswer(Outcome.DEAD_LINK, DEAD, status=404)
         if call.url == XSS:
@@ -165,6 +171,8 @@ class StubEngine:
             numbers_seen = list(numbers)
         chosen = numbers_seen[call.offset : call.offset + call.count]
         hits = tuple(hit(number) for number in chosen)
+        if self.label:
+            hits = tuple(dataclasses.replace(one, snippet=self.label) for one in hits)
         return SearchAnswer(Outcome.OK if hits else Outcome.EMPTY, hits)
 
 

@@ -10,7 +10,7 @@ import sys
 from tests.world_server.stub import StubEngine, served
 from world_server import logs
 from world_server.app import create_app
-from world_server.serving import listen, bind, run_app
+from world_server.serving import bind, listen, run_app
 from world_server.settings import load
 from world_server.worlds import Worlds
 

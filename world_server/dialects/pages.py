@@ -58,6 +58,11 @@ async def style(service: Service, _request: Request) -> Reply:
     return _asset(service, "style.css")
 
 
+async def icon(_service: Service, _request: Request) -> Reply:
+    """Tell a browser that there is no icon, so that it does not report a missing one."""
+    return Reply(b"", status=204)
+
+
 async def health(_service: Service, _request: Request) -> Reply:
     """Say that the process lives and its event loop turns."""
     return json_reply({"status": "ok"})

@@ -25,6 +25,10 @@ from world_server.service import Service
 MAX_URL_CHARACTERS = 100_000
 SCRAPE_CREDITS = 2
 _DEFAULT_COUNT = 10
+_DIGITS = 18
+_LARGEST = (
+    999_999_999_999_999_999  # a larger number means the same, and JSON writers may fail on it
+)
 _ECHOED = ("gl", "hl", "location")
 
 
@@ -177,12 +181,12 @@ def _whole(sent: Mapping[str, object], name: str, default: int) -> int:
     if value is None or value == "":
         return default
     if isinstance(value, str) and value.strip().isascii() and value.strip().isdecimal():
-        value = int(value.strip()[:20])
+        value = int(value.strip()[:_DIGITS])
     if not isinstance(value, int) or isinstance(value, bool):
         raise BadFieldError(f"{name} must be a whole number", field=name)
     if value < 1:
         raise BadFieldError(f"{name} must be at least 1, not {value}", field=name)
-    return value
+    return min(value, _LARGEST)
 
 
 def _truth(value: object) -> bool:

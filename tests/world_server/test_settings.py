@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from world_server.errors import SettingsError
+from world_server.settings import Settings, as_markdown, load, table
+
+
+def test_defaults_need_nothing() -> None:
+    assert load({}, {}) == Settings()
+    assert Settings().host == "127.0.0.1"
+    assert Settings().port == 8000
+
+
+def test_flag_wins_over_environment_over_file_over_default(tmp_path: Path) -> None:
+    config = tmp_path / "world.toml"
+    config.write_text('port = 1\nqueue_limit = 11\nwait_s = 1\nworlds = ["a", "b"]\n')
+    environment = {"WORLD_PORT": "2", "WORLD_QUEUE_LIMIT": "22", "OTHER_PORT": "9"}
+    found = load({"port": 3, "host": None}, environment, config)
+    assert (found.port, found.queue_limit, found.wait_s) == (3, 22, 1.0)
+    assert found.worlds == ("a", "b")
+    assert found.host == "127.0.0.1"
+
+
+def test_the_file_may_be_named_by_the_environment(tmp_path: Path) -> None:
+    config = tmp_path / "world.toml"
+    config.write_text("port = 4\n")
+    assert load({}, {"WORLD_CONFIG": str(config)}).port == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("PORT", " 80 ", 80),
+        ("WAIT_S", "2.5", 2.5),
+        ("VERIFY", "no", False),
+        ("ALLOW_NO_KEY", "TRUE", True),
+        ("WORLDS", "a, b,,c ", ("a", "b", "c")),
+        ("LOG_LEVEL", "debug", "debug"),
+    ],
+)
+def test_environment_texts_become_values(name: str, text: str, value: object) -> None:
+    assert getattr(load({}, {f"WORLD_{name}": text}), name.lower()) == value
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({"WORLD_PORT": "eighty"}, "WORLD_PORT is 'eighty'"),
+        ({"WORLD_VERIFY": "perhaps"}, "WORLD_VERIFY is 'perhaps'"),
+        ({"WORLD_PORT": "65536"}, "port is 65536"),
+        ({"WORLD_WORK_S": "0"}, "work_s is 0.0"),
+        ({"WORLD_WORKERS": "0"}, "workers is 0"),
+        ({"WORLD_LOG_LEVEL": "loud"}, "log_level is 'loud'"),
+        ({"WORLD_CORS_ORIGINS": "*"}, "'*'"),
+        ({"WORLD_WAIT_S": "nan-sense"}, "WORLD_WAIT_S"),
+    ],
+)
+def test_bad_values_are_named(environment: dict[str, str], said: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load({}, environment)
+    assert said in str(caught.value)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("colour = 1\n", "colour"),
+        ('port = "80"\n', "port"),
+        ("verify = 1\n", "verify"),
+        ("worlds = [1]\n", "worlds"),
+        ("port = true\n", "port"),
+        ("port =\n", "not TOML"),
+    ],
+)
+def test_a_bad_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    config = tmp_path / "world.toml"
+    config.write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        load({}, {}, config)
+    assert said in str(caught.value)
+    assert str(config) in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"gone\.toml cannot be read"):
+        load({}, {}, tmp_path / "gone.toml")
+
+
+def test_the_environment_carries_every_setting_to_a_worker() -> None:
+    changed = Settings(
+        worlds=("a", "b"),
+        port=0,
+        wait_s=0.5,
+        verify=False,
+        keys=("k1", "k2"),
+        keys_file="f",
+        control_key="c",
+        allow_no_key=True,
+        log_level="debug",
+        cors_origins=("http://x",),
+        host="::1",
+        workers=2,
+        engine_threads=3,
+        encoder_threads=2,
+        max_running=5,
+        queue_limit=6,
+        work_s=7.0,
+        body_limit=8,
+        body_s=9.0,
+        head_limit=2048,
+        head_s=3.0,
+        keep_alive_s=4,
+        graceful_s=5,
+        watch_s=0.1,
+        ready_s=1.0,
+        ready_deadline_s=2.0,
+    )
+    for row in dataclasses.fields(Settings):
+        assert getattr(changed, row.name) != row.default, f"{row.name} is not covered"
+    assert load({}, changed.to_environment()) == changed
+    assert Settings().to_environment() == {}
+
+
+def test_secrets_are_neither_shown_nor_given_flags() -> None:
+    shown = repr(Settings(keys=("hush-1",), control_key="hush-2"))
+    assert "hush" not in shown
+    flags = {row.name: row.flag for row in table()}
+    assert flags["keys"] == flags["control_key"] == ""
+    assert flags["port"] == "--port"
+
+
+def test_running_limit_is_twice_the_threads_unless_set() -> None:
+    assert Settings(engine_threads=3).running_limit == 6
+    assert Settings(engine_threads=3, max_running=100).running_limit == 100
+
+
+def test_every_setting_is_documented_and_read() -> None:
+    text = as_markdown()
+    sources = "\n".join(
+        path.read_text("utf-8")
+        for path in (ROOT / "world_server").rglob("*.py")
+        if path.name != "settings.py"
+    )
+    for row in table():
+        assert row.meaning.endswith(".")
+        assert f"`{row.name}`" in text
+        assert f"`{row.environment}`" in text
+        assert f"settings.{row.name}" in sources or row.name == "max_running", row.name
+
+
+def test_the_page_of_the_docs_is_current() -> None:
+    assert (ROOT / "docs" / "settings.md").read_text("utf-8") == as_markdown()
