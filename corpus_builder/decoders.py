@@ -116,6 +116,7 @@ class _Zstd:
         self.errors: tuple[type[Exception], ...] = (zstandard.ZstdError,)
         decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW_LIMIT)
         self._zstd = decompressor.decompressobj()
+        self._left = 0
 
     @property
     def eof(self) -> bool:
@@ -123,15 +124,16 @@ class _Zstd:
 
     @property
     def unused(self) -> int:
-        return len(self._zstd.unused_data)
+        return len(self._zstd.unused_data) + self._left
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         for start in range(0, len(data), _ZSTD_SLICE):
-            if self.eof:
-                return
             piece = self._zstd.decompress(data[start : start + _ZSTD_SLICE])
             if piece:
                 yield piece
+            if self.eof:
+                self._left = max(0, len(data) - start - _ZSTD_SLICE)
+                return
 
 
 def gzip_decoder() -> Decoder:

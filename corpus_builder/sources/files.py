@@ -43,7 +43,7 @@ def html_files(root: Path) -> list[HtmlFile]:
 
 
 def _target(link: Path, real_root: Path) -> str | None:
-    resolved = link.resolve()
+    resolved = Path(os.path.realpath(link))
     if not resolved.is_file() or not resolved.is_relative_to(real_root):
         return None
     return resolved.relative_to(real_root).as_posix()
