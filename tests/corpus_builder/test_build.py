@@ -1,0 +1,420 @@
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from corpus_builder import publish
+from corpus_builder.build import build
+from corpus_builder.errors import BadRecipeError, EmptyWorldError, StageFailedError
+from corpus_builder.recipe import DenseRecipe, LexicalRecipe, Recipe, SourceRecipe
+from corpus_builder.verifying import content_id
+from corpus_builder.workspace import KILL_VARIABLE, Workspace
+from tests.corpus_builder.samples import build_small, options, small_recipe, write_dump
+from world_core import manifest as manifests
+from world_core.engine import Engine
+from world_core.errors import MissingPartError, WorldError
+from world_core.generation import Generation
+from world_core.types import FetchCall, Outcome, SearchCall
+
+STATES = [
+    "shard",
+    "read",
+    "snapshot",
+    "block",
+    "passages",
+    "tables",
+    "lexical",
+    "vectors",
+    "dense",
+    "assembled",
+    "files_written",
+    "files_synced",
+    "manifest_written",
+    "verified",
+    "renamed",
+    "pointed",
+]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder below which the small world was built in one go."""
+    root = tmp_path_factory.mktemp("build")
+    build_small(root)
+    return root
+
+
+def world_id(root: Path, name: str = "small") -> str:
+    folder = publish.resolve(root / "worlds" / name)
+    manifest = manifests.read(folder)
+    manifests.verify(folder, manifest)
+    return manifest.world_id
+
+
+def command(root: Path, *more: str) -> list[str]:
+    """Return the command that builds the small world from its recipe file."""
+    dump = write_dump(root / "pages.jsonl")
+    recipe = root / "small.toml"
+    recipe.write_text(
+        f'clock = "2026-05-28T20:26:40Z"\n'
+        f'[[sources]]\nkind = "jsonl"\npath = "{dump.name}"\n'
+        f'[[sources]]\nkind = "atlas"\npreset = "atlas-toy"\nsize = 12\n'
+        f'[lexical]\nengine = "tantivy"\n[dense]\nencoder = "tiny"\n'
+    )
+    start = [sys.executable, "-m", "corpus_builder.cli", "build", "--recipe", str(recipe)]
+    places = ["--out", str(root / "worlds"), "--cache", str(root / "cache"), "--workers", "1"]
+    return [*start, *places, *more]
+
+
+def run(root: Path, kill_at: str = "") -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if key != KILL_VARIABLE}
+    if kill_at:
+        environment[KILL_VARIABLE] = kill_at
+    return subprocess.run(
+        command(root), env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def test_the_world_is_whole_and_reported(undisturbed: Path) -> None:
+    folder = publish.resolve(undisturbed / "worlds" / "small")
+    manifest = manifests.read(folder)
+    assert content_id(folder, manifest) == manifest.world_id
+    assert manifest.counts.pages == 18
+    assert manifest.counts.dropped == {"invalid JSON": 1}
+    assert manifest.lexical.engine == "tantivy"
+    assert manifest.lexical.engine_version.startswith("tantivy")
+    assert manifest.dense is not None
+    assert manifest.dense.rows == manifest.counts.passages
+    assert len(manifest.canaries) == 5
+    assert manifest.clock == 1_780_000_000
+    report = json.loads(publish.report_path(folder).read_text())
+    assert report["world_id"] == manifest.world_id
+    assert all(stage["balanced"] for stage in report["stages"])
+    assert [stage["name"] for stage in report["stages"]] == [
+        "read",
+        "snapshot",
+        "passages",
+        "tables",
+        "lexical",
+        "dense",
+    ]
+    assert report["bytes_by_part"].keys() >= {"pages.sqlite", "passages.bin", "lexical", "dense"}
+    assert not list((undisturbed / "worlds").glob(".build-*"))
+
+
+def test_questions_rest_on_pages_of_the_world(undisturbed: Path) -> None:
+    folder = publish.resolve(undisturbed / "worlds" / "small")
+    rows = [json.loads(line) for line in (folder / "questions.jsonl").read_text().splitlines()]
+    assert rows
+    generation = Generation.open(folder)
+    engine = Engine(generation)
+    for row in rows:
+        for piece in row["evidence"]:
+            answer = engine.fetch(FetchCall(piece["url"]))
+            assert answer.version is not None
+            assert answer.version.meta.page_id == piece["page_id"]
+    engine.close()
+
+
+def test_workers_leave_no_trace(undisturbed: Path, tmp_path: Path) -> None:
+    build_small(tmp_path, workers=4)
+    assert world_id(tmp_path) == world_id(undisturbed)
+    one = publish.resolve(undisturbed / "worlds" / "small")
+    four = publish.resolve(tmp_path / "worlds" / "small")
+    for name in ("pages.sqlite", "passages.bin", "recipe.toml", "questions.jsonl"):
+        assert (one / name).read_bytes() == (four / name).read_bytes()
+    assert (one / "dense" / "codes.npy").read_bytes() == (four / "dense" / "codes.npy").read_bytes()
+
+
+def test_building_again_keeps_the_folder(tmp_path: Path) -> None:
+    first = build_small(tmp_path)
+    second = build_small(tmp_path)
+    assert first.world_id == second.world_id
+    home = tmp_path / "worlds" / "small"
+    assert len([path for path in home.iterdir() if path.is_dir()]) == 1
+
+
+def test_another_input_is_another_version_beside(tmp_path: Path) -> None:
+    dump = write_dump(tmp_path / "pages.jsonl", 3)
+    recipe = Recipe(
+        "w", (SourceRecipe("jsonl", str(dump)),), lexical=LexicalRecipe(engine="tantivy")
+    )
+    first = build(recipe, options(tmp_path))
+    write_dump(dump, 4)
+    second = build(recipe, options(tmp_path))
+    assert first.world_id != second.world_id
+    assert world_id(tmp_path, "w") == second.world_id
+    assert len([path for path in (tmp_path / "worlds" / "w").iterdir() if path.is_dir()]) == 2
+
+
+@pytest.mark.java
+def test_the_engine_is_not_content(undisturbed: Path, tmp_path: Path) -> None:
+    recipe = small_recipe(undisturbed / "pages.jsonl", engine="lucene")
+    report = build(recipe, options(tmp_path))
+    assert report.world_id == world_id(undisturbed)
+    generation = Generation.open(publish.resolve(tmp_path / "worlds" / "small"))
+    hits = Engine(generation).search(SearchCall("Harbour 3")).hits
+    assert hits[0].meta.url == "https://dump.example/3"
+    generation.close()
+
+
+@pytest.mark.parametrize("state", ["block", "renamed"])
+def test_a_killed_build_goes_on(state: str, undisturbed: Path, tmp_path: Path) -> None:
+    assert run(tmp_path, state).returncode == -9
+    done = run(tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert world_id(tmp_path) == world_id(undisturbed)
+    assert not list((tmp_path / "worlds").glob(".build-*"))
+    assert not list((tmp_path / "worlds").rglob("*.part"))
+
+
+@pytest.mark.slow
+def test_a_build_killed_at_every_state_in_turn_ends_in_the_same_world(
+    undisturbed: Path, tmp_path: Path
+) -> None:
+    for state in STATES:
+        killed = run(tmp_path, state)
+        assert killed.returncode == -9, f"{state}: {killed.stderr}"
+    assert run(tmp_path).returncode == 3
+    assert world_id(tmp_path) == world_id(undisturbed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("state", STATES)
+def test_a_build_killed_at_a_state_ends_in_the_same_world(
+    state: str, undisturbed: Path, tmp_path: Path
+) -> None:
+    assert run(tmp_path, state).returncode == -9
+    assert run(tmp_path).returncode == 3
+    assert world_id(tmp_path) == world_id(undisturbed)
+
+
+@pytest.mark.slow
+def test_a_build_killed_at_random_moments_ends_in_the_same_world(
+    undisturbed: Path, tmp_path: Path
+) -> None:
+    started = time.monotonic()
+    (tmp_path / "whole").mkdir()
+    run(tmp_path / "whole")
+    whole = time.monotonic() - started
+    draw = random.Random(7)
+    root = tmp_path / "killed"
+    root.mkdir()
+    for _ in range(10):
+        process = subprocess.Popen(
+            command(root), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        try:
+            process.wait(timeout=draw.uniform(0.1, whole))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    assert run(root).returncode == 3
+    assert world_id(root) == world_id(undisturbed)
+    assert not list((root / "worlds").rglob("*.part"))
+
+
+@pytest.mark.slow
+def test_a_reader_meets_the_old_world_or_the_new_one_through_twenty_kills(
+    undisturbed: Path, tmp_path: Path
+) -> None:
+    assert run(tmp_path).returncode == 3
+    known = {world_id(tmp_path)}
+    draw = random.Random(9)
+    seen: Counter[str] = Counter()
+    for number in range(20):
+        with (tmp_path / "pages.jsonl").open("a") as file:
+            text = f'"url": "https://more.example/{number}", "title": "M", "text": "more {number}"'
+            file.write("{" + text + "}\n")
+        arguments = _without_new_dump(tmp_path)
+        environment = {**os.environ, KILL_VARIABLE: draw.choice(STATES[9:])}
+        done = subprocess.run(arguments, env=environment, capture_output=True, check=False)
+        assert done.returncode == -9
+        found = world_id(tmp_path)
+        seen["old" if found in known else "new"] += 1
+        done = subprocess.run(arguments, capture_output=True, check=False)
+        assert done.returncode == 3, done.stderr
+        known.add(world_id(tmp_path))
+    assert seen["old"]
+    assert len(known) == 21
+
+
+def _without_new_dump(root: Path) -> list[str]:
+    """Return the command for the dump as it lies there."""
+    text = (root / "pages.jsonl").read_text()
+    arguments = command(root)
+    (root / "pages.jsonl").write_text(text)
+    return arguments
+
+
+def test_a_full_disk_stops_with_a_sentence_and_the_build_goes_on(
+    undisturbed: Path, tmp_path: Path
+) -> None:
+    words = " ".join(f"'{word}'" for word in command(tmp_path))
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit -f 40; exec {words}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "the same command again" in done.stderr
+    assert not (tmp_path / "worlds" / "small").exists()
+    assert run(tmp_path).returncode == 3
+    assert world_id(tmp_path) == world_id(undisturbed)
+
+
+def test_two_builds_of_one_name_refuse_each_other(tmp_path: Path) -> None:
+    dump = write_dump(tmp_path / "pages.jsonl")
+    with (
+        Workspace.locked(tmp_path / "worlds" / ".build-small"),
+        pytest.raises(StageFailedError, match="Another build"),
+    ):
+        build(small_recipe(dump), options(tmp_path))
+
+
+def test_a_refusal_leaves_nothing_behind(tmp_path: Path) -> None:
+    dump = write_dump(tmp_path / "pages.jsonl")
+    recipe = small_recipe(dump)
+    bad = [
+        replace(recipe, dense=DenseRecipe("word2vec")),
+        replace(recipe, dense=DenseRecipe("tiny", {"colour": "red"})),
+        replace(recipe, sources=(SourceRecipe("pdf", str(dump)),)),
+    ]
+    for one in bad:
+        with pytest.raises((WorldError, BadRecipeError)):
+            build(one, options(tmp_path))
+        assert list((tmp_path / "worlds").iterdir()) == []
+
+
+def test_missing_weights_are_refused_before_anything_is_read(tmp_path: Path) -> None:
+    dump = write_dump(tmp_path / "pages.jsonl")
+    missing = DenseRecipe("flag", {"model": str(tmp_path / "no-model")})
+    with pytest.raises((MissingPartError, WorldError)) as caught:
+        build(replace(small_recipe(dump), dense=missing), options(tmp_path))
+    assert caught.value.hint
+    assert list((tmp_path / "worlds").iterdir()) == []
+
+
+def test_bad_field_weights_never_publish(tmp_path: Path) -> None:
+    dump = write_dump(tmp_path / "pages.jsonl")
+    lexical = LexicalRecipe(engine="tantivy", field_weights={"footer": 1.0})
+    with pytest.raises(WorldError, match="'footer'"):
+        build(replace(small_recipe(dump), lexical=lexical), options(tmp_path))
+    assert not (tmp_path / "worlds" / "small").exists()
+
+
+def test_an_empty_world_can_be_wanted(tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    recipe = replace(
+        small_recipe(tmp_path / "empty.jsonl"),
+        sources=(SourceRecipe("jsonl", str(tmp_path / "empty.jsonl")),),
+    )
+    with pytest.raises(EmptyWorldError, match="empty file"):
+        build(recipe, options(tmp_path))
+    report = build(recipe, replace(options(tmp_path), allow_empty=True))
+    assert report.counts["pages"] == 0
+    generation = Generation.open(publish.resolve(tmp_path / "worlds" / "small"))
+    assert Engine(generation).search(SearchCall("anything")).outcome is Outcome.EMPTY
+    generation.close()
+
+
+def warc(name: str, shared: Path, tmp_path: Path) -> Engine:
+    path = shared / "cases" / "inputs" / name
+    recipe = Recipe(
+        "case", (SourceRecipe("warc", str(path)),), lexical=LexicalRecipe(engine="tantivy")
+    )
+    build(recipe, options(tmp_path))
+    return Engine(Generation.open(publish.resolve(tmp_path / "worlds" / "case")))
+
+
+@pytest.mark.shared
+def test_a_redirect_loop_is_no_page(shared_dir: Path, tmp_path: Path) -> None:
+    engine = warc("redirect-loop-slash.warc", shared_dir, tmp_path)
+    folder = engine.generation.folder
+    report = json.loads(publish.report_path(folder).read_text())
+    assert report["notes"] == {"redirect loop": 2}
+    assert engine.generation.manifest.counts.pages == 2
+    pages = [page.key for page in engine.generation.pages.pages()]
+    for key in pages:
+        assert engine.fetch(FetchCall(key)).outcome is Outcome.OK
+    engine.close()
+
+
+@pytest.mark.shared
+def test_unchanged_captures_are_one_version(shared_dir: Path, tmp_path: Path) -> None:
+    engine = warc("revisit-chain-28.warc.gz", shared_dir, tmp_path)
+    counts = engine.generation.manifest.counts
+    assert (counts.pages, counts.versions) == (1, 1)
+    engine.close()
+
+
+@pytest.mark.shared
+def test_hosts_that_look_alike_are_two_pages(shared_dir: Path, tmp_path: Path) -> None:
+    engine = warc("www-www2.warc", shared_dir, tmp_path)
+    assert engine.generation.manifest.counts.pages == 2
+    engine.close()
+
+
+@pytest.mark.shared
+def test_the_dirty_dump_keeps_every_good_row(shared_dir: Path, tmp_path: Path) -> None:
+    path = shared_dir / "cases" / "inputs" / "corpus-dirty.jsonl"
+    recipe = replace(small_recipe(path), sources=(SourceRecipe("jsonl", str(path)),))
+    report = build(recipe, options(tmp_path))
+    assert report.counts["pages"] == 6
+    assert sum(report.losses.values()) == 6
+    assert report.losses["duplicate url"] == 1
+    assert {(loss.origin, loss.offset) for loss in report.listed} == {
+        ("corpus-dirty.jsonl", line) for line in (2, 3, 4, 8, 9, 10)
+    }
+    assert report.exit_code == 3
+
+
+@pytest.mark.shared
+def test_ties_come_in_page_order(shared_dir: Path, tmp_path: Path) -> None:
+    path = shared_dir / "cases" / "inputs" / "corpus-ties.jsonl"
+    recipe = replace(small_recipe(path), sources=(SourceRecipe("jsonl", str(path)),))
+    build(recipe, options(tmp_path))
+    engine = Engine(Generation.open(publish.resolve(tmp_path / "worlds" / "small")))
+    title = next(iter(engine.generation.pages.pages())).versions[0].text.split(".")[0]
+    ids = [hit.meta.page_id for hit in engine.search(SearchCall(title)).hits]
+    assert len(ids) == 10
+    assert ids == sorted(ids)
+    engine.close()
+
+
+@pytest.mark.shared
+@pytest.mark.slow
+def test_every_real_archive_becomes_one_world(shared_dir: Path, tmp_path: Path) -> None:
+    source = tmp_path / "archives"
+    shutil.copytree(shared_dir / "data" / "webarchive", source)
+    from corpus_builder.errors import BuilderError
+    from corpus_builder.inputs import open_source, recognise
+
+    usable = []
+    for entry in recognise([str(source)], unverified=True):
+        try:
+            open_source(entry, 0).shards()
+        except BuilderError:
+            continue
+        usable.append(entry)
+    ids = []
+    for workers in (1, 2):
+        recipe = Recipe(f"real{workers}", tuple(usable), lexical=LexicalRecipe(engine="tantivy"))
+        report = build(recipe, options(tmp_path, workers=workers))
+        assert all(stage.balanced for stage in report.stages)
+        ids.append(report.world_id)
+    assert ids[0] == ids[1]
+    assert report.counts["pages"] > 100
