@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 
@@ -182,35 +181,43 @@ class Engine:
         steps: _Steps,
     ) -> _Ranking:
         """Collect candidates of both indexes inside the view and complete both scores."""
-        depth = _depth(call.offset + call.count)
+        last = call.offset + call.count
         unit = self.generation.manifest.lexical.unit
+        index, dense = self.generation.lexical, self.generation.dense
+        lexical_ranks: Mapping[int, int] = {}
+        dense_ranks: Mapping[int, int] = {}
         with steps.measure("lexical"):
-            lexical_found = _nothing()
             if not query.is_empty:
-                lexical_found = self.generation.lexical.search(query, depth, view.allowed(unit))
+                seen = view.allowed(unit)
+                lexical_ranks = self._ranks(lambda k: index.search(query, k, seen), unit, last)
         with steps.measure("dense"):
-            dense_found = _nothing()
-            if vector is not None and self.generation.dense is not None:
-                dense_found = self.generation.dense.search(vector, depth, view.allowed("passage"))
-        lexical_ranks = self._ranks(lexical_found, unit)
-        dense_ranks = self._ranks(dense_found, "passage")
+            if vector is not None and dense is not None:
+                found, shown, wanted = dense, view.allowed("passage"), vector
+                dense_ranks = self._ranks(lambda k: found.search(wanted, k, shown), "passage", last)
         versions = np.array(sorted({*lexical_ranks, *dense_ranks}), dtype=np.int64)
         with steps.measure("complete"):
             lexical = self._complete_lexical(query, versions, unit)
-            dense = self._complete_dense(vector, versions)
-        return _Ranking(versions, lexical, dense, lexical_ranks, dense_ranks)
+            cosine = self._complete_dense(vector, versions)
+        return _Ranking(versions, lexical, cosine, lexical_ranks, dense_ranks)
 
-    def _ranks(self, found: Candidates, unit: str) -> Mapping[int, int]:
-        """Return the 1-based rank of each version by its first unit in the list."""
-        versions: list[int] = (
-            found.units.tolist()
-            if unit == "version"
-            else self.generation.columns.passage_version[found.units].tolist()
-        )
-        ranks: dict[int, int] = {}
-        for version in versions:
-            ranks.setdefault(version, len(ranks) + 1)
-        return MappingProxyType(ranks)
+    def _ranks(
+        self, search: Callable[[int], Candidates], unit: str, last: int
+    ) -> Mapping[int, int]:
+        """Return the 1-based rank of each version by its first unit in an index's list.
+
+        A list of passages may hold few versions: it is doubled until it has as many as the last
+        rank asked for, or all there are, so that long pages take no hits away.
+        """
+        depth = _depth(last)
+        while True:
+            units = search(depth).units
+            versions = (
+                units if unit == "version" else self.generation.columns.passage_version[units]
+            )
+            distinct = dict.fromkeys(versions.tolist())
+            if len(distinct) >= last or units.size < depth:
+                return {version: rank for rank, version in enumerate(distinct, start=1)}
+            depth *= 2
 
     def _complete_lexical(self, query: LexicalQuery, versions: Numbers, unit: str) -> Scores:
         if query.is_empty or not versions.size:
@@ -300,10 +307,6 @@ def _depth(last_rank: int) -> int:
     while depth < 2 * last_rank:
         depth *= 2
     return depth
-
-
-def _nothing() -> Candidates:
-    return Candidates(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
 
 
 def _maxima(values: Scores, starts: Numbers, floor: float) -> Scores:
