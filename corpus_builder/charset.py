@@ -25,6 +25,27 @@ _MEANT = {
     "euc_kr": "cp949",
     "big5": "big5hkscs",
 }
+# Labels that browsers know and Python does not.
+_LABELS = {
+    "gb_2312-80": "gb18030",
+    "x-gbk": "gb18030",
+    "x-sjis": "cp932",
+    "windows-31j": "cp932",
+    "x-euc-jp": "euc_jp",
+    "ks_c_5601-1987": "cp949",
+    "windows-949": "cp949",
+    "cn-big5": "big5hkscs",
+    "x-x-big5": "big5hkscs",
+    "big5-hkscs": "big5hkscs",
+    "dos-874": "cp874",
+    "windows-874": "cp874",
+    "iso-8859-8-i": "iso8859-8",
+    "x-cp1251": "cp1251",
+    "x-cp1252": "cp1252",
+    "unicode-1-1-utf-8": "utf-8",
+    "x-mac-cyrillic": "mac-cyrillic",
+    "macintosh": "mac-roman",
+}
 _SINGLE_BYTE = re.compile(r"cp125\d|cp874|iso8859-\d+|koi8-[rut]|mac-\w+|latin\w*")
 _UNUSABLE = frozenset({"utf-7", "idna", "punycode", "raw_unicode_escape", "unicode_escape"})
 _META = re.compile(
@@ -65,8 +86,9 @@ def decode(body: bytes, declared: str = "", *, html: bool = True) -> str:
 
 def codec(label: str) -> str:
     """Return the name of the codec that browsers mean by a label, "" if there is none."""
+    wanted = label.strip().lower()
     try:
-        name = codecs.lookup(label.strip().lower()).name
+        name = codecs.lookup(_LABELS.get(wanted, wanted)).name
     except (LookupError, ValueError):
         return ""
     return "" if name in _UNUSABLE else _MEANT.get(name, name)
