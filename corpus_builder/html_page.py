@@ -99,8 +99,9 @@ class HtmlPage:
     def canonical(self) -> str:
         """The absolute address the page names as its own, "" if none."""
         for element in self.root.iter("link"):
-            if "canonical" in (element.get("rel") or "").lower().split():
-                return resolve(self.base, element.get("href") or "")
+            href = element.get("href")
+            if href and "canonical" in (element.get("rel") or "").lower().split():
+                return resolve(self.base, href)
         return ""
 
     @property

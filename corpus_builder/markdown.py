@@ -119,19 +119,28 @@ class _Writer:
             self._blank()
         number = 1
         outer = self._indent
+        self._stray(element.text)
         for child in element:
-            if child.tag != "li":
+            if child.tag == "li":
+                self._mark = f"{number}. " if element.tag == "ol" else "- "
+                number += 1
+                self._indent = outer + " " * len(self._mark)
+                self._tight = True
+                self._content(child)
+                self.end_block()
+                self._indent, self._mark = outer, ""
+            else:
                 self.element(child)
-                continue
-            self._mark = f"{number}. " if element.tag == "ol" else "- "
-            number += 1
-            self._indent = outer + " " * len(self._mark)
-            self._tight = True
-            self._content(child)
-            self.end_block()
-            self._indent, self._mark = outer, ""
+            self._stray(child.tail)
+        self.end_block()
         if not outer:
             self._blank()
+
+    def _stray(self, text: str | None) -> None:
+        """Take text between the items of a list, where none should be."""
+        if text and text.strip():
+            self._inline.append(text)
+            self.end_block()
 
     def _code(self, element: html.HtmlElement) -> None:
         text = element.text_content()
