@@ -61,61 +61,79 @@ def page_tables(schema: str | None = None) -> PageTables:
     """
     data = sa.MetaData(schema=schema)
     return PageTables(
-        pages=sa.Table(
-            "pages",
-            data,
-            _number("number", primary_key=True),
-            sa.Column("page_id", sa.Text, nullable=False),
-            sa.Column("key", sa.Text, nullable=False),
-            sa.Column("url", sa.Text, nullable=False),
-            _number("first_version"),
-            _number("version_count"),
-            sa.Index("pages_by_id", "page_id", unique=True),
-        ),
-        aliases=sa.Table(
-            "aliases",
-            data,
-            sa.Column("key_id", sa.Text, nullable=False),
-            sa.Column("key", sa.Text, nullable=False),
-            _number("page"),
-            sa.Index("aliases_by_id", "key_id", unique=True),
-            sa.Index("aliases_by_page", "page"),
-        ),
-        versions=sa.Table(
-            "versions",
-            data,
-            _number("number", primary_key=True),
-            _number("page"),
-            sa.Column("title", sa.Text, nullable=False),
-            sa.Column("language", sa.Text, nullable=False),
-            _number("published", nullable=True),
-            _number("modified", nullable=True),
-            _number("valid_from"),
-            _number("valid_to"),
-            sa.Column("mime", sa.Text, nullable=False),
-            _number("characters"),
-            sa.Column("text_digest", sa.LargeBinary, nullable=False),
-            sa.Column("links", sa.LargeBinary, nullable=False),
-            sa.Column("text", sa.LargeBinary, nullable=False),
-        ),
-        dead=sa.Table(
-            "dead",
-            data,
-            _number("number", primary_key=True),
-            sa.Column("key_id", sa.Text, nullable=False),
-            sa.Column("key", sa.Text, nullable=False),
-            sa.Column("url", sa.Text, nullable=False),
-            _number("status"),
-            _number("time"),
-            sa.Index("dead_by_id", "key_id", unique=True),
-        ),
+        pages=_pages(data),
+        aliases=_aliases(data),
+        versions=_versions(data),
+        dead=_dead(data),
         summary=sa.Table(
-            "summary",
-            data,
-            sa.Column("name", sa.Text, primary_key=True),
-            _number("value"),
+            "summary", data, sa.Column("name", sa.Text, primary_key=True), _number("value")
         ),
     )
+
+
+def _pages(data: sa.MetaData) -> sa.Table:
+    return sa.Table(
+        "pages",
+        data,
+        _number("number", primary_key=True),
+        _text("page_id"),
+        _text("key"),
+        _text("url"),
+        _number("first_version"),
+        _number("version_count"),
+        sa.Index("pages_by_id", "page_id", unique=True),
+    )
+
+
+def _aliases(data: sa.MetaData) -> sa.Table:
+    return sa.Table(
+        "aliases",
+        data,
+        _text("key_id"),
+        _text("key"),
+        _number("page"),
+        sa.Index("aliases_by_id", "key_id", unique=True),
+        sa.Index("aliases_by_page", "page"),
+    )
+
+
+def _versions(data: sa.MetaData) -> sa.Table:
+    return sa.Table(
+        "versions",
+        data,
+        _number("number", primary_key=True),
+        _number("page"),
+        _text("title"),
+        _text("language"),
+        _number("published", nullable=True),
+        _number("modified", nullable=True),
+        _number("valid_from"),
+        _number("valid_to"),
+        _text("mime"),
+        _number("characters"),
+        *(
+            sa.Column(name, sa.LargeBinary, nullable=False)
+            for name in ("text_digest", "links", "text")
+        ),
+    )
+
+
+def _dead(data: sa.MetaData) -> sa.Table:
+    return sa.Table(
+        "dead",
+        data,
+        _number("number", primary_key=True),
+        _text("key_id"),
+        _text("key"),
+        _text("url"),
+        _number("status"),
+        _number("time"),
+        sa.Index("dead_by_id", "key_id", unique=True),
+    )
+
+
+def _text(name: str) -> sa.Column[str]:
+    return sa.Column(name, sa.Text, nullable=False)
 
 
 def _number(name: str, *, primary_key: bool = False, nullable: bool = False) -> sa.Column[int]:
