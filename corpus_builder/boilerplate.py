@@ -13,7 +13,13 @@ _NEVER_TEXT = frozenset(
         "textarea", "dialog", "head",
     ]
 )  # fmt: skip
-_NEVER_SHOWN = frozenset(["script", "style", "template"])
+# Their text is never a reader's, however much of the page it makes up.
+_NEVER_SHOWN = frozenset(
+    [
+        "script", "style", "template", "iframe", "object", "embed", "applet", "svg", "canvas",
+        "audio", "video",
+    ]
+)  # fmt: skip
 _MOST = 0.6
 _AROUND = frozenset(["nav", "aside", "footer", "menu"])
 _ROLES = frozenset(
@@ -34,7 +40,7 @@ _CLUTTER = re.compile(
     r"(?:^|[\s_-])(?:share|sharing|social|comments?|comment-?(?:list|form)|(?:post|entry)-?meta"
     r"|promo|advert(?:isement)?|ads?|newsletter"
     r"|subscri(?:be|ption)|cookie|paywall|teaser|recommend(?:ed|ation)?s?|trending|sponsored"
-    r"|widget|outbrain|taboola|disqus|byline|author-bio|related-(?:posts?|articles?|content))"
+    r"|widget|outbrain|taboola|disqus|author-bio|related-(?:posts?|articles?|content))"
     r"(?:$|[\s_-])",
     re.IGNORECASE,
 )

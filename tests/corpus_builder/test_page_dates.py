@@ -29,7 +29,7 @@ def dates(html: str, captured: int = CAPTURED) -> PageDates:
         '<meta itemprop="datePublished" content="2021-03-04">',
         '<meta name="citation_publication_date" content="2021-03-04">',
         '<script type="application/ld+json">{"datePublished": "2021-03-04"}</script>',
-        '<script type="application/ld+json">{"@graph": [{"datePublished" : "2021-03-04"}]}</script>',
+        '<script type="application/ld+json">{"@graph":[{"datePublished" : "2021-03-04"}]}</script>',
         '<script type="application/ld+json">{"broken": , "datePublished":"2021-03-04"</script>',
         '<time pubdate datetime="2021-03-04">x</time>',
         '<time itemprop="datePublished" datetime="2021-03-04">x</time>',
