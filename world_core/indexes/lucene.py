@@ -29,6 +29,10 @@ K1, B = 0.9, 0.4
 POINTS_UP_TO = 512
 """Units of a filter up to which a search tree of points is faster than a column scan."""
 
+FEW_FORBIDDEN = 10
+"""A filter that forbids at most one unit in so many is given to Lucene as the forbidden ones, any
+other as the allowed ones: Lucene keeps required sets as bits once they come again, not others."""
+
 BUFFER_MB = 128.0
 """Memory in which a segment is written before it goes to disk."""
 
@@ -75,11 +79,11 @@ class _Queries:
         return self._builder().add(query, self._must).add(other, occur).build()
 
     def _restriction(self, allowed: Bitmap) -> tuple[tuple[Java, Java], int]:
+        forbidden = np.flatnonzero(~allowed)
+        if FEW_FORBIDDEN * forbidden.size <= self._count:
+            return (self._set(forbidden), self._must_not), forbidden.size
         units = np.flatnonzero(allowed)
-        if 2 * units.size <= self._count:
-            return (self._set(units), self._filter), units.size
-        units = np.flatnonzero(~allowed)
-        return (self._set(units), self._must_not), units.size
+        return (self._set(units), self._filter), units.size
 
     def _set(self, units: Numbers) -> Java:
         make = self._points if units.size <= POINTS_UP_TO else self._column
