@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lxml import html
+from lxml import etree, html
 
 _NEVER_TEXT = frozenset(
     [
@@ -44,6 +44,7 @@ _CLUTTER = re.compile(
     r"(?:$|[\s_-])",
     re.IGNORECASE,
 )
+_TEXT_LENGTH = etree.XPath("string-length(normalize-space(.))")
 _PARTS = re.compile(r"[^\s_-]+")
 _SHORT_ID = 2
 _MARKED = ("div", "section", "ul", "ol", "li", "aside", "ins", "form", "p", "h2", "h3", "h4")
@@ -56,23 +57,15 @@ def remove_hidden(root: html.HtmlElement) -> None:
     An element that holds most of the page's text stays: it is one that was never closed, or that
     a script shows at once.
     """
+    _drop([element for element in root.iter() if _is_never_shown(element)])
     doomed = [
         element
         for element in root.iter()
-        if not isinstance(element.tag, str)
-        or (element.tag in _NEVER_TEXT and element.tag != "head")
-        or _is_hidden(element)
+        if (element.tag in _NEVER_TEXT and element.tag != "head") or _is_hidden(element)
     ]
-    most = _MOST * _length(root)
-    _drop(
-        [
-            element
-            for element in doomed
-            if not isinstance(element.tag, str)
-            or element.tag in _NEVER_SHOWN
-            or _length(element) <= most
-        ]
-    )
+    if doomed:
+        most = _MOST * _length(root)
+        _drop([element for element in doomed if _length(element) <= most])
 
 
 def remove_surroundings(root: html.HtmlElement) -> None:
@@ -137,14 +130,13 @@ def _is_hidden(element: html.HtmlElement) -> bool:
     return bool(style) and bool(_STYLE_HIDDEN.search(style or ""))
 
 
-def _length(element: html.HtmlElement) -> int:
-    """Return how many characters of text an element holds, scripts aside."""
-    total = 0
-    for inner in element.iter():
-        if isinstance(inner.tag, str) and inner.tag not in _NEVER_SHOWN:
-            total += len((inner.text or "").strip())
-        total += len((inner.tail or "").strip()) if inner is not element else 0
-    return total
+def _is_never_shown(element: html.HtmlElement) -> bool:
+    return not isinstance(element.tag, str) or element.tag in _NEVER_SHOWN
+
+
+def _length(element: html.HtmlElement) -> float:
+    """Return how many characters of text an element holds, runs of white space as one."""
+    return float(_TEXT_LENGTH(element))
 
 
 def _drop(elements: list[html.HtmlElement]) -> None:

@@ -80,7 +80,7 @@ def _row(draft: Draft, capture: Capture, settings: ExtractSettings) -> Draft | L
             language=language_of(f"{title}\n{text}", capture.language),
             published=_bounded(capture.published, capture.time),
             modified=_bounded(capture.modified, capture.time),
-            links=capture.links,
+            links=_cleaned(capture.links),
             declared=True,
         ),
         capture,
@@ -97,7 +97,10 @@ def _response(draft: Draft, capture: Capture, settings: ExtractSettings) -> Draf
         # Pictures, styles and scripts of a page are no pages, so nothing is lost.
         return _loss(capture, "not a text type", note=True)
     draft = replace(
-        draft, status=200, modified=_bounded(capture.modified, capture.time), links=capture.links
+        draft,
+        status=200,
+        modified=_bounded(capture.modified, capture.time),
+        links=_cleaned(capture.links),
     )
     if media is Media.TEXT:
         return _plain(draft, capture, settings, decode(body, capture.charset, html=False))
@@ -145,7 +148,7 @@ def _page(
 
 def _checked(draft: Draft, capture: Capture, settings: ExtractSettings) -> Draft | Loss:
     reason = drop_reason(draft.text, least_words=settings.least_words)
-    return _loss(capture, reason) if reason else replace(draft, links=_cleaned(draft.links))
+    return _loss(capture, reason) if reason else draft
 
 
 def _bounded(date: Instant | None, captured: Instant) -> Instant | None:
@@ -154,4 +157,4 @@ def _bounded(date: Instant | None, captured: Instant) -> Instant | None:
 
 
 def _cleaned(links: tuple[Link, ...]) -> tuple[Link, ...]:
-    return tuple(Link(clean(link.url), clean(link.text)) for link in links)
+    return tuple(Link(clean(link.url), one_line(link.text)) for link in links)

@@ -46,7 +46,12 @@ _MODIFIED = (
 _JSON_LD_LIMIT = 200_000
 _JSON_DATE = re.compile(r'"(datePublished|dateModified)"\s*:\s*"([^"]{6,40})"')
 _EARLIEST = int(datetime(1990, 1, 1, tzinfo=UTC).timestamp())
-_SEARCH_LIMIT = 2_000_000  # characters of markup above which the text is not searched for dates
+_DATED_TAGS = ("time", "abbr")
+_DATED = re.compile(
+    r"(?:^|[\s_-])(?:date|dateline|pubdate|published|posted|byline|timestamp|post-?meta"
+    r"|entry-?(?:date|meta))(?:$|[\s_-])",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,7 @@ def page_dates(page: HtmlPage, captured: Instant) -> PageDates:
     published += _metas(page, _PUBLISHED) + _time_elements(page)
     modified += _metas(page, _MODIFIED)
     first = next(_believable(published, captured), None)
-    if first is None and not published:
+    if first is None and not published and _names_a_date(page):
         first = next(_believable([_search(page, captured)], captured), None)
     return PageDates(first, next(_believable(modified, captured), None))
 
@@ -117,6 +122,18 @@ def _time_elements(page: HtmlPage) -> list[Instant | None]:
         if marked or next(element.iterancestors("header"), None) is not None:
             found.append(instant(element.get("datetime") or element.text_content()))
     return found
+
+
+def _names_a_date(page: HtmlPage) -> bool:
+    """Return whether some element is marked as one that holds the page's date.
+
+    Without such a mark a date in the text is most likely one that the text is about.
+    """
+    return any(
+        element.tag in _DATED_TAGS
+        or _DATED.search(f"{element.get('class') or ''} {element.get('id') or ''}")
+        for element in page.root.iter(*_DATED_TAGS, "div", "span", "p", "ul", "li", "td", "small")
+    )
 
 
 def _search(page: HtmlPage, captured: Instant) -> Instant | None:
