@@ -58,14 +58,14 @@ def _demo(options: argparse.Namespace) -> int:
 
 def _serve_with(settings: Settings) -> int:
     logs.configure(settings.log_level)
-    bound = bind(settings)
-    settings = dataclasses.replace(settings, port=bound.getsockname()[1])
-    if settings.workers > 1:
-        print(f"Starting {settings.workers} processes on {address_of(bound)}", flush=True)
-        return serve_workers(settings, bound)
-    worlds = open_worlds(settings.worlds, opener_for(settings, verify=settings.verify))
-    print(f"Serving {', '.join(worlds.names)} on {listen(bound)}", flush=True)
-    return serve_here(worlds, settings, bound)
+    with bind(settings) as bound:
+        settings = dataclasses.replace(settings, port=bound.getsockname()[1])
+        if settings.workers > 1:
+            print(f"Starting {settings.workers} processes on {address_of(bound)}", flush=True)
+            return serve_workers(settings, bound)
+        worlds = open_worlds(settings.worlds, opener_for(settings, verify=settings.verify))
+        print(f"Serving {', '.join(worlds.names)} on {listen(bound)}", flush=True)
+        return serve_here(worlds, settings, bound)
 
 
 def _get(options: argparse.Namespace) -> int:
@@ -73,14 +73,15 @@ def _get(options: argparse.Namespace) -> int:
     settings = dataclasses.replace(_settings(options), worlds=(options.world,))
     worlds = open_worlds(settings.worlds, opener_for(settings, verify=settings.verify))
     app = create_app(worlds, settings)
+    path = options.path if options.path.startswith("/") else f"/{options.path}"
 
     async def ask() -> httpx.Response:
         transport = httpx.ASGITransport(app=app)
         async with httpx.AsyncClient(transport=transport, base_url="http://get.invalid") as client:
             try:
                 if options.data is None:
-                    return await client.get(options.path)
-                return await client.post(options.path, content=options.data.encode())
+                    return await client.get(path)
+                return await client.post(path, content=options.data.encode())
             finally:
                 await worlds.close()
 
@@ -146,7 +147,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_settings(shown, _demo)
     get = commands.add_parser("get", help="answer one request without a network")
     get.add_argument("world", metavar="WORLD", help="folder of a world")
-    get.add_argument("path", metavar="PATH", help="such as '/search?q=lighthouse'")
+    get.add_argument("path", metavar="PATH", help="such as '/search?q=x', or an address to read")
     get.add_argument("--data", help="body to POST; without it the request is a GET")
     _add_settings(get, _get)
     check = commands.add_parser("check", help="check the files of a world and its canary queries")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import time
 
-from world_server.errors import UnauthorizedError
+from world_server.errors import BodyTooLargeError, UnauthorizedError
 from world_server.exchange import Receive, Reply, Request, Scope, Send, send_reply
-from world_server.http_body import read_body
+from world_server.http_body import drop_rest, read_body
 from world_server.problems import answered
 from world_server.routing import Access, Match, check_method, resolve
 from world_server.service import Service
@@ -38,7 +38,9 @@ class Dispatch:
         work = self._work(match, request, scope)
         reply = await answered(work, match.route.render, request)
         if reply is not None:
-            await send_reply(send, self._signed(reply, request))
+            is_large = reply.status == BodyTooLargeError.status
+            rest = drop_rest(request.receive) if is_large else None
+            await send_reply(send, self._signed(reply, request), rest=rest)
         self._count(match, reply, time.perf_counter() - started)
 
     async def _work(self, match: Match, request: Request, scope: Scope) -> Reply:

@@ -43,7 +43,7 @@ class BadFieldError(RequestError):
 
 
 class BodyTooLargeError(RequestError):
-    """The body passes the limit; the rest of it is not read and the connection is closed."""
+    """The body passes the limit; the rest is not kept and the connection is closed."""
 
     code = "body_too_large"
     status = 413

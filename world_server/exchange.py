@@ -84,8 +84,12 @@ class Request:
         return ""
 
 
-async def send_reply(send: Send, reply: Reply) -> None:
-    """Send a reply with its type, its length and the headers that keep browsers from guessing."""
+async def send_reply(send: Send, reply: Reply, *, rest: Awaitable[None] | None = None) -> None:
+    """Send a reply with its type, its length and the headers that keep browsers from guessing.
+
+    ``rest`` takes what is still to come of the request; it is awaited when the client has the whole
+    reply, before the connection may be closed.
+    """
     headers = [
         (b"content-type", reply.media_type.encode("latin-1")),
         (b"content-length", str(len(reply.body)).encode("ascii")),
@@ -94,4 +98,9 @@ async def send_reply(send: Send, reply: Reply) -> None:
     for name, value in reply.headers.items():
         headers.append((name.encode("latin-1"), value.encode("latin-1")))
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": reply.body})
+    if rest is not None:
+        await send({"type": "http.response.body", "body": reply.body, "more_body": True})
+        await rest
+        await send({"type": "http.response.body", "body": b""})
+    else:
+        await send({"type": "http.response.body", "body": reply.body})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import math
 import re
@@ -12,6 +13,11 @@ import orjson
 
 from world_server.errors import BadFieldError, BodyTooLargeError, ClientLeftError, SlowBodyError
 from world_server.exchange import Receive, Scope
+
+REST_LIMIT = 16 << 20
+"""Bytes of a refused body that are read away at most."""
+REST_SECONDS = 5.0
+"""Seconds for which the rest of a refused body is read away at most."""
 
 _BOM = b"\xef\xbb\xbf"
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -37,6 +43,24 @@ async def read_body(scope: Scope, receive: Receive, *, limit: int, seconds: floa
             return await _collect(receive, limit)
     except TimeoutError:
         raise SlowBodyError(f"The body did not arrive within {seconds:g} s.") from None
+
+
+async def drop_rest(
+    receive: Receive, *, limit: int = REST_LIMIT, seconds: float = REST_SECONDS
+) -> None:
+    """Read away what is still to come of a refused body, within limits.
+
+    Most clients read the answer only when they have sent everything, and a connection that is
+    closed with bytes unread takes the answer with it.
+    """
+    size = 0
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while size < limit:
+                message = await receive()
+                if message["type"] == "http.disconnect" or not message.get("more_body"):
+                    return
+                size += len(message.get("body", b""))
 
 
 def parse_json(body: bytes) -> Any:  # noqa: ANN401 - any JSON value

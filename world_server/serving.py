@@ -26,9 +26,6 @@ from world_server.worlds import Worlds, open_worlds, opener_for
 BACKLOG = 8192
 """Connections the system may hold before they are accepted; it cuts this to its own limit."""
 
-_WORKER_PATIENCE = 120
-"""Seconds a worker may be deaf, since opening an index can hold the interpreter for long."""
-
 _LOG = logging.getLogger(__name__)
 
 
@@ -136,5 +133,4 @@ def _config(app: FastAPI | str, settings: Settings) -> Config:
         backlog=BACKLOG,
         timeout_keep_alive=settings.keep_alive_s,
         timeout_graceful_shutdown=settings.graceful_s,
-        timeout_worker_healthcheck=_WORKER_PATIENCE,
     )

@@ -8,6 +8,7 @@ from this table.
 from __future__ import annotations
 
 import dataclasses
+import math
 import tomllib
 import typing
 from collections.abc import Mapping
@@ -124,7 +125,9 @@ class Settings:
         for row in dataclasses.fields(self):
             value = getattr(self, row.name)
             low, high = row.metadata["low"], row.metadata["high"]
-            if (low is not None and value < low) or (high is not None and value > high):
+            # Written so that NaN is out of every range.
+            fits = (low is None or value >= low) and (high is None or value <= high)
+            if not fits or value == math.inf:
                 wanted = f"at least {low}" if high is None else f"between {low} and {high}"
                 raise SettingsError(f"{row.name} is {value}, but must be {wanted}.", hint=_HINT)
         if self.log_level not in ("debug", "info", "warning", "error"):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import httpx
 import pytest
@@ -17,6 +20,24 @@ from world_server.app import WorldApp, create_app
 from world_server.service import Service
 from world_server.settings import Settings
 from world_server.worlds import ServedWorld, Worlds
+
+ROWS = [
+    {
+        "url": "https://harbor.example/lighthouse",
+        "title": "Lighthouse of Alder Point",
+        "text": "The tower was lit in 1871. Its first keeper was Ida Brandt, who stayed for years.",
+    },
+    {
+        "url": "https://notes.example/ida-brandt",
+        "title": "Ida Brandt",
+        "text": "Ida Brandt kept the light at Alder Point and learned to read the sea as a child.",
+    },
+    {
+        "url": "https://ferry.example/timetable",
+        "title": "Ferry timetable",
+        "text": "The ferry leaves the old pier at nine in the morning and returns at six at night.",
+    },
+]
 
 
 @dataclass
@@ -30,6 +51,39 @@ class Running:
 
 
 Starter = Callable[..., Running]
+
+
+@pytest.fixture(autouse=True)
+def loggers_as_before() -> Iterator[None]:
+    """Undo what a test does to the loggers, so that the next one sees its own."""
+    names = ("world_server", "uvicorn")
+    before = [
+        (logger, logger.handlers[:], logger.level, logger.propagate)
+        for logger in map(logging.getLogger, names)
+    ]
+    yield
+    for logger, handlers, level, propagate in before:
+        logger.handlers[:] = handlers
+        logger.setLevel(level)
+        logger.propagate = propagate
+
+
+@pytest.fixture(scope="session")
+def tiny_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a real world of three pages, with the pointer to its version."""
+    folder = tmp_path_factory.mktemp("worlds")
+    rows = folder / "rows.jsonl"
+    rows.write_text("\n".join(json.dumps(row) for row in ROWS))
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "corpus_builder.cli", "build", str(rows), "--name", "tiny"),
+            *("--out", str(folder), "--lexical", "tantivy", "--encoder", "tiny", "--workers", "1"),
+        ],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    return folder / "tiny"
 
 
 @pytest.fixture

@@ -36,7 +36,10 @@ NOTHING = "zebra quantum"
 DEAD = "https://dead.example/gone"
 XSS = "https://xss.example/page"
 XSS_TITLE = "<img src=x onerror=alert(1)>Stored script"
-XSS_TEXT = "<script>alert(2)</script> [click](javascript:alert(3)) <b onmouseover=alert(4)>text</b>"
+XSS_TEXT = (
+    "<script>alert(2)</script> [click](javascript:alert(3)) <svg onload=alert(4)> "
+    "<iframe srcdoc='<script>alert(5)</script>'></iframe> <b onmouseover=alert(6)>text</b>"
+)
 
 
 def meta(number: int, *, title: str = "", url: str = "") -> VersionMeta:

@@ -72,3 +72,21 @@ async def test_a_reply_is_sent_with_type_length_and_nosniff() -> None:
         b"Retry-After": b"1",
     }
     assert sent[1] == {"type": "http.response.body", "body": b"body"}
+
+
+async def test_the_rest_of_a_request_is_taken_between_the_answer_and_its_end() -> None:
+    steps: list[object] = []
+
+    async def send(message: Message) -> None:
+        steps.append((message["type"], message.get("body"), message.get("more_body", False)))
+
+    async def rest() -> None:
+        steps.append("rest")
+
+    await send_reply(send, Reply(b"{}", 413), rest=rest())
+    assert steps == [
+        ("http.response.start", None, False),
+        ("http.response.body", b"{}", True),
+        "rest",
+        ("http.response.body", b"", False),
+    ]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from world_server.errors import BadFieldError, BodyTooLargeError, ClientLeftError, SlowBodyError
 from world_server.exchange import Message, Receive
-from world_server.http_body import clean_text, parse_json, read_body
+from world_server.http_body import clean_text, drop_rest, parse_json, read_body
 
 Values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(),
@@ -67,6 +67,27 @@ async def test_the_limit_itself_is_allowed() -> None:
     assert (
         len(await read_body(scope(content_length="1000"), receive, limit=1000, seconds=1)) == 1000
     )
+
+
+async def test_the_rest_of_a_refused_body_is_read_away() -> None:
+    receive, taken = sender([b"x" * 10, b"", b"y" * 5])
+    await drop_rest(receive)
+    assert taken == [10, 0, 5]
+
+
+@pytest.mark.parametrize(("limit", "parts"), [(100, 2), (65, 2), (64, 1)])
+async def test_no_more_than_so_much_is_read_away(limit: int, parts: int) -> None:
+    receive, taken = sender([b"x" * 64 for _ in range(1000)])
+    await drop_rest(receive, limit=limit)
+    assert taken == [64] * parts
+
+
+async def test_a_rest_that_does_not_come_is_not_waited_for() -> None:
+    silent, taken = sender([])
+    await drop_rest(silent, seconds=0.01)
+    left, _ = sender([b"x"], leaves=True)
+    await drop_rest(left)
+    assert taken == []
 
 
 async def test_a_slow_body_ends() -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import io
 import logging
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -14,18 +13,15 @@ from world_server.logs import SafeFormatter, safe
 
 
 @pytest.fixture
-def written() -> Iterator[io.StringIO]:
+def written() -> io.StringIO:
     """Collect what the server's loggers write, at every level."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(SafeFormatter("%(levelname)s %(message)s"))
     logger = logging.getLogger("world_server")
-    before = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG)
-    yield stream
-    logger.removeHandler(handler)
-    logger.setLevel(before)
+    return stream
 
 
 @pytest.mark.parametrize(
@@ -92,14 +88,9 @@ async def test_keys_and_queries_are_not_logged_even_at_debug(
 
 
 def test_configure_sends_ours_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    logger = logging.getLogger("world_server")
-    before = (logger.handlers[:], logger.level, logger.propagate)
-    try:
-        logs.configure("warning")
-        logging.getLogger("world_server.test").warning("seen")
-        logging.getLogger("world_server.test").info("unseen")
-    finally:
-        logger.handlers[:], logger.level, logger.propagate = before
+    logs.configure("warning")
+    logging.getLogger("world_server.test").warning("seen")
+    logging.getLogger("world_server.test").info("unseen")
     shown = capsys.readouterr()
     assert shown.out == ""
     assert "WARNING world_server.test seen" in shown.err

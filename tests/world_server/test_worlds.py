@@ -75,7 +75,6 @@ def test_a_bad_world_is_left_out_and_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.ERROR, logger="world_server"):
-        logging.getLogger("world_server").propagate = True
         worlds = open_worlds([str(tmp_path / "a" / "bad"), str(tmp_path / "b" / "v1")], Shelf())
     assert worlds.names == ["b"]
     assert "passages.bin" in caplog.text
