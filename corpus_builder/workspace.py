@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from corpus_builder.errors import StageFailedError
+from corpus_builder.errors import EmptyWorldError, StageFailedError
 from world_core.content import canonical_json
 
 KILL_VARIABLE = "SEARCHWORLD_TEST_KILL_AT"
@@ -81,7 +81,8 @@ class Workspace:
     def locked(cls, folder: Path) -> Iterator[Workspace]:
         """Create the folder if needed, lock it, and remove what a killed build left half done.
 
-        A folder that holds nothing at the end is removed.
+        A folder without a file of a stage at the end is removed, and so is that of a build that has
+        nothing to publish: there is nothing in it to go on from.
 
         Raises:
             StageFailedError: another build holds the lock.
@@ -91,9 +92,12 @@ class Workspace:
         try:
             _remove_leftovers(folder)
             yield cls(folder)
+        except EmptyWorldError:
+            shutil.rmtree(folder)
+            raise
         finally:
-            if folder.exists() and [path.name for path in folder.iterdir()] == [LOCK]:
-                shutil.rmtree(folder)
+            if not any(path.is_file() for path in folder.rglob("*") if path.name != LOCK):
+                shutil.rmtree(folder, ignore_errors=True)
             os.close(handle)
 
     def outcome(self, stage: str, digest: str) -> Facts | None:

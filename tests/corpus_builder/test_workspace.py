@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from corpus_builder.errors import StageFailedError
+from corpus_builder.errors import EmptyWorldError, StageFailedError
 from corpus_builder.workspace import (
     KILL_VARIABLE,
     Workspace,
@@ -111,6 +111,20 @@ def test_an_unused_work_folder_goes_and_a_used_one_stays(work: Path) -> None:
     assert work.exists()
     with Workspace.locked(work) as workspace:
         workspace.remove()
+    assert not work.exists()
+
+
+def test_a_refusal_before_the_first_file_leaves_no_folder(work: Path) -> None:
+    with pytest.raises(StageFailedError), Workspace.locked(work) as workspace:
+        (workspace.folder / "drafts").mkdir()
+        raise StageFailedError("cannot be read")
+    assert not work.exists()
+
+
+def test_nothing_is_kept_of_an_empty_world(work: Path) -> None:
+    with pytest.raises(EmptyWorldError), Workspace.locked(work) as workspace:
+        workspace.stage("s", "d", Producer("one"))
+        raise EmptyWorldError("nothing is left to publish")
     assert not work.exists()
 
 

@@ -58,6 +58,8 @@ def test_environment_texts_become_values(name: str, text: str, value: object) ->
         ({"WORLD_LOG_LEVEL": "loud"}, "log_level is 'loud'"),
         ({"WORLD_CORS_ORIGINS": "*"}, "'*'"),
         ({"WORLD_WAIT_S": "nan-sense"}, "WORLD_WAIT_S"),
+        ({"WORLD_WAIT_S": "nan"}, "wait_s is nan"),
+        ({"WORLD_WORK_S": "inf"}, "work_s is inf"),
     ],
 )
 def test_bad_values_are_named(environment: dict[str, str], said: str) -> None:
