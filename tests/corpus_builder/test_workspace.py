@@ -115,16 +115,24 @@ def test_an_unused_work_folder_goes_and_a_used_one_stays(work: Path) -> None:
 
 
 def test_a_refusal_before_the_first_file_leaves_no_folder(work: Path) -> None:
-    with pytest.raises(StageFailedError), Workspace.locked(work) as workspace:
-        (workspace.folder / "drafts").mkdir()
-        raise StageFailedError("cannot be read")
+    def refused() -> None:
+        with Workspace.locked(work) as workspace:
+            (workspace.folder / "drafts").mkdir()
+            raise StageFailedError("cannot be read")
+
+    with pytest.raises(StageFailedError, match="cannot be read"):
+        refused()
     assert not work.exists()
 
 
 def test_nothing_is_kept_of_an_empty_world(work: Path) -> None:
-    with pytest.raises(EmptyWorldError), Workspace.locked(work) as workspace:
-        workspace.stage("s", "d", Producer("one"))
-        raise EmptyWorldError("nothing is left to publish")
+    def refused() -> None:
+        with Workspace.locked(work) as workspace:
+            workspace.stage("s", "d", Producer("one"))
+            raise EmptyWorldError("nothing is left")
+
+    with pytest.raises(EmptyWorldError, match="nothing is left"):
+        refused()
     assert not work.exists()
 
 
