@@ -40,6 +40,16 @@ class Supervisor(Multiprocess):
             self.processes[place] = Process(self.config, self.sockets)
             self.processes[place].start()
 
+    def terminate_all(self) -> None:
+        """Tell the workers to end, and let go of the socket.
+
+        A copy held here would keep it open when the workers have closed theirs: clients would be
+        let in and never answered.
+        """
+        for listening in self.sockets:
+            listening.close()
+        super().terminate_all()
+
     def join_all(self) -> None:
         """Wait for the workers to finish their calls; stop waiting at a further signal."""
         for worker in self.processes:

@@ -174,8 +174,9 @@ def open_worlds(arguments: Sequence[str], opener: Opener) -> Worlds:
             target = folder.target()
             world = opener(target)
         except WorldError as error:
-            _LOG.error("world %s is not served: %s", argument, error)
             faults.append(error)
+            if len(arguments) > 1:  # a single one is the caller's to report
+                _LOG.error("world %s is not served: %s", argument, error)
             continue
         worlds.add(world, folder, target)
     if not worlds.names:

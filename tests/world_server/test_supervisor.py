@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import threading
 from dataclasses import dataclass, field
 
@@ -40,9 +41,13 @@ class Worker:
     exitcode: int | None = None
     pid: int = 7
     started: bool = False
+    terminated: bool = False
 
     def start(self) -> None:
         self.started = True
+
+    def terminate(self) -> None:
+        self.terminated = True
 
 
 @pytest.fixture
@@ -92,6 +97,14 @@ def test_while_ending_nothing_is_replaced(parent: Supervisor) -> None:
     parent.should_exit.set()
     parent.keep_subprocess_alive()
     assert parent.processes[0] is first
+
+
+def test_at_the_end_the_socket_is_let_go(parent: Supervisor) -> None:
+    listening = socket.create_server(("127.0.0.1", 0))
+    parent.sockets = [listening]
+    parent.terminate_all()
+    assert listening.fileno() == -1
+    assert all(worker.terminated for worker in parent.processes)  # type: ignore[attr-defined]
 
 
 def test_the_end_waits_for_the_workers(parent: Supervisor, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,6 +85,15 @@ def test_only_bad_worlds_are_an_error(tmp_path: Path) -> None:
         open_worlds([str(tmp_path / "bad1"), str(tmp_path / "bad2")], Shelf())
 
 
+def test_the_only_world_is_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with (
+        caplog.at_level(logging.ERROR, logger="world_server"),
+        pytest.raises(DamagedFileError, match=r"passages\.bin"),
+    ):
+        open_worlds([str(tmp_path / "bad")], Shelf())
+    assert caplog.text == ""
+
+
 async def test_the_pointer_switches_and_the_old_world_closes_after_its_last_call(
     tmp_path: Path,
 ) -> None:
