@@ -189,7 +189,7 @@ class PageStore:
         if found.pop("layout", None) != LAYOUT or set(found) != names:
             raise PageStoreError(
                 f"The page store {self._name} is unfinished or not of layout {LAYOUT}.",
-                hint="Finish its build: corpus-builder build ... --resume.",
+                hint="Run its build again: corpus-builder build.",
             )
         return PageCounts(**found)
 
