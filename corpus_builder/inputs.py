@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from corpus_builder.capture import Capture, Loss, Shard, Source
 from corpus_builder.errors import BadRecipeError, BadSourceError
-from corpus_builder.recipe import Argument, SourceRecipe
+from corpus_builder.recipe import READABLE, Argument, SourceRecipe
 from corpus_builder.sources.atlas import AtlasSource
 from corpus_builder.sources.debian_docs import DebianDocsSource
 from corpus_builder.sources.html_folder import HtmlFolderSource
@@ -29,7 +29,6 @@ ENDINGS = {
     ".htm": "html",
 }
 PACKED = (".gz", ".lz4", ".zst")
-READABLE = "a .warc, .arc, .wacz or .jsonl file (packed or not), an HTML file, or a folder of them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,29 @@ class HtmlFileSource:
     def read(self, shard: Shard) -> Iterator[Capture | Loss]:
         """Yield what the folder yields for these files."""
         return (item for item in self.folder.read(shard) if item.origin in self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class SkippableSource:
+    """An input that is left out and counted as lost, rather than refused, when it is no good."""
+
+    source: Source
+    path: Path
+
+    def shards(self) -> list[Shard]:
+        """Return the input's shards, or one that stands for the refusal."""
+        try:
+            return self.source.shards()
+        except BadSourceError as error:
+            reason = error.sentence.replace(f"{self.path} ", "").rstrip(".")
+            return [Shard("refused", self.path, {"reason": reason})]
+
+    def read(self, shard: Shard) -> Iterator[Capture | Loss]:
+        """Yield what the input yields, or the one loss."""
+        if shard.kind == "refused":
+            yield Loss(self.path.name, 0, f"refused: {shard.arguments['reason']}")
+        else:
+            yield from self.source.read(shard)
 
 
 class _Arguments:
@@ -110,9 +132,10 @@ def open_source(recipe: SourceRecipe, default_time: Instant) -> Source:
             hint=f"Use one of: {', '.join(sorted(_KINDS))}.",
         )
     arguments = _Arguments(recipe)
+    skip = arguments.flag("skip_bad")
     source = make(recipe, arguments, default_time)
     arguments.finish()
-    return source
+    return SkippableSource(source, Path(recipe.path)) if skip else source
 
 
 def _warc(_recipe: SourceRecipe, arguments: _Arguments, time: Instant) -> Source:
@@ -170,7 +193,8 @@ def recognise(
 ) -> tuple[SourceRecipe, ...]:
     """Turn the inputs of a command line into recipe entries, by their endings.
 
-    A folder stands for the archives and dumps in it, or with a base address for its HTML files.
+    A folder stands for the archives and dumps in it, bad ones of which are counted and left out, or
+    with a base address for its HTML files.
 
     Raises:
         BadRecipeError: HTML files without a base address.
@@ -188,14 +212,16 @@ def recognise(
     for name in names:
         path = Path(name)
         if path.is_dir() and base_url:
-            entries.append(SourceRecipe("html", name, path.name, MappingProxyType(html)))
+            entries.append(SourceRecipe("html", name, path.name, html))
             continue
         for file in _files(path):
             kind = kind_of(file)
             if kind == "html":
                 pages.setdefault(file.parent, []).append(file.name)
             else:
-                arguments = MappingProxyType(by_kind[kind])
+                arguments = dict(by_kind[kind])
+                if path.is_dir():
+                    arguments["skip_bad"] = True
                 entries.append(SourceRecipe(kind, str(file), file.name, arguments))
     for folder, files in pages.items():
         if not base_url:
@@ -203,7 +229,7 @@ def recognise(
                 f"{folder / files[0]} is an HTML file, whose address must be told.",
                 hint="Give --base-url https://site.example/.",
             )
-        arguments = MappingProxyType({**html, "files": "/".join(sorted(files))})
+        arguments = {**html, "files": "/".join(sorted(files))}
         entries.append(SourceRecipe("html", str(folder), folder.name, arguments))
     return tuple(entries)
 

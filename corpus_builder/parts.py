@@ -77,6 +77,8 @@ class PartWriter:
     def commit(self, *, last: bool) -> None:
         """Put the part on disk."""
         self.facts.last = last
+        done = self._folder / f"{self.facts.name}.done.json"
+        done.unlink(missing_ok=True)  # no old marker may vouch for new rows
         self._placed.sort(key=lambda placed: placed.order)
         write_rows(
             self._folder / f"{self.facts.name}.jsonl.zst", (placed.row() for placed in self._placed)
@@ -92,9 +94,7 @@ class PartWriter:
             "noted": self.facts.noted,
             "losses": [asdict(loss) for loss in self.facts.losses],
         }
-        write_durably(
-            self._folder / f"{self.facts.name}.done.json", json.dumps(marker).encode("utf-8")
-        )
+        write_durably(done, json.dumps(marker).encode("utf-8"))
 
 
 def whole_parts(folder: Path, shard: int, digest: str) -> list[PartFacts]:

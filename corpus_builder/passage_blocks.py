@@ -16,7 +16,7 @@ from corpus_builder.recipe import PassagesRecipe
 from corpus_builder.rows import read_rows, write_rows
 from corpus_builder.snapshot import read_pages
 from corpus_builder.workers import Tell, run_tasks
-from corpus_builder.workspace import digest_of, kill_point, write_durably
+from corpus_builder.workspace import digest_of, kill_point, sync, write_durably
 from world_core.analysis import Analyzer
 from world_core.passages import PassageWriter, cut
 from world_core.types import VersionRecord
@@ -120,6 +120,7 @@ def write_blocks(
 
 def write_block(task: BlockTask, tell: Tell) -> int:
     """Cut and analyse the versions of a block; return the number of its passages."""
+    task.marker.unlink(missing_ok=True)  # no old marker may vouch for a new block
     analyzer = Analyzer(task.languages)
     count = 0
     part = task.passage_file.with_suffix(".part")
@@ -141,6 +142,7 @@ def write_block(task: BlockTask, tell: Tell) -> int:
                 tell(1)
 
         write_rows(task.term_file, units())
+    sync(part)
     part.replace(task.passage_file)
     marker = json.dumps({"digest": task.digest, "passages": count})
     write_durably(task.marker, marker.encode("utf-8"))

@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 
 from world_core.types import Instant
 
+READABLE = "a .warc, .arc, .wacz or .jsonl file (packed or not), an HTML file, or a folder of them"
+"""What a build can be made from, for help and hints."""
+
 Argument = str | int | float | bool
 
 

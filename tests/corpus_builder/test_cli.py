@@ -183,7 +183,7 @@ def test_what_goes_wrong_becomes_a_sentence(
     def fail(*arguments: object) -> None:
         raise error
 
-    monkeypatch.setattr(cli, "build", fail)
+    monkeypatch.setattr("corpus_builder.build.build", fail)
     assert cli.main(["build", "--recipe", "atlas-toy"]) == code
     assert text in capsys.readouterr().err
 

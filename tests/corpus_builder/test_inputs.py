@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from corpus_builder.capture import Capture
+from corpus_builder.capture import Capture, Loss
 from corpus_builder.errors import BadRecipeError, BadSourceError
 from corpus_builder.inputs import HtmlFileSource, kind_of, open_source, recognise
 from corpus_builder.recipe import Argument, SourceRecipe
@@ -61,8 +61,8 @@ def test_files_and_folders_become_sources_in_order(tmp_path: Path) -> None:
         ("warc", "b.warc.gz"),
     ]
     assert dict(found[0].arguments) == {"url_template": "https://x/{id}"}
-    assert dict(found[1].arguments) == {}
-    (only,) = recognise([str(tmp_path / "f" / "a")], unverified=True)
+    assert dict(found[1].arguments) == {"skip_bad": True}
+    (only,) = recognise([str(tmp_path / "f" / "a" / "c.wacz")], unverified=True)
     assert dict(only.arguments) == {"unverified": True}
 
 
@@ -154,3 +154,21 @@ def test_single_files_are_the_pages_they_would_be_in_their_folder(tmp_path: Path
         "https://s.example/a",
         "https://s.example/c",
     ]
+
+
+def test_a_bad_file_of_a_folder_is_one_loss(tmp_path: Path) -> None:
+    touch(tmp_path, "bad.warc", "bad.wacz")
+    (tmp_path / "good.jsonl").write_text('{"url": "https://a.example/", "text": "words"}\n')
+    found = []
+    for entry in recognise([str(tmp_path)]):
+        source = open_source(entry, 0)
+        found += [item for shard in source.shards() for item in source.read(shard)]
+    lost = [item for item in found if isinstance(item, Loss)]
+    assert [(loss.origin, loss.offset, loss.note) for loss in lost] == [
+        ("bad.wacz", 0, False),
+        ("bad.warc", 0, False),
+    ]
+    assert lost[1].reason == "refused: is not a WARC"
+    assert len(found) == 3
+    with pytest.raises(BadSourceError):
+        open_source(recognise([str(tmp_path / "bad.warc")])[0], 0).shards()

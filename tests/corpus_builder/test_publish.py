@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from world_core.manifest import MANIFEST_NAME
 STATES = ["files_written", "files_synced", "manifest_written", "verified", "renamed", "pointed"]
 PROGRAM = """
 import sys
+import time
 from pathlib import Path
 from corpus_builder import publish
 from world_core import manifest as manifests
@@ -154,6 +157,35 @@ def test_a_kill_leaves_the_old_world_or_the_new_one_whole(
     subprocess.run([sys.executable, "-c", PROGRAM, str(new), str(home)], check=True, timeout=60)
     assert served(home) == home / ("0" * 12)
     assert not list(home.rglob("*.part"))
+
+
+@pytest.mark.slow
+def test_a_reader_meets_whole_worlds_through_twenty_random_kills(
+    built: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    old = shutil.copytree(built, tmp_path / "old")
+    publish.point(home, publish.place(old, manifests.read(old), home))
+    draw = random.Random(5)
+    killed = 0
+    for number in range(20):
+        world = f"{number:064x}"[::-1]
+        new = shutil.copytree(built, tmp_path / f"new{number}")
+        manifest = manifests.read(new).model_copy(update={"world_id": world})
+        manifests.write(new, manifest)
+        known = {served(home).name, world[:12]}
+        process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(new), str(home)])
+        end = time.monotonic() + draw.uniform(0.3, 2.0)
+        while process.poll() is None:
+            assert served(home).name in known
+            if time.monotonic() > end:
+                process.kill()
+                process.wait()
+                killed += 1
+        assert served(home).name in known
+        publish.check_place(home)
+        assert not list(home.glob("*.part"))
+    assert killed
 
 
 def test_leftovers_are_removed_at_the_next_start(tmp_path: Path) -> None:
