@@ -328,8 +328,8 @@ def _first(error: ValidationError) -> str:
 def _damaged(folder: Path, path: str, what: str) -> DamagedFileError:
     return DamagedFileError(
         f"{path!r} of world {folder} {what}.",
-        hint=f"See all damage with: world-server check {folder}; then remove the folder and unpack "
-        "the world again or run its build again.",
+        hint=f"See all damage with: world-server check {folder}; then remove the folder and "
+        "get the world again: corpus-builder unpack, or corpus-builder build.",
     )
 
 
