@@ -193,10 +193,10 @@ def test_markup_that_got_in_could_not_run_a_script(browser: webdriver.Chrome, ad
 
 def test_the_page_reports_no_error_of_its_own(browser: webdriver.Chrome, address: str) -> None:
     browser.get(f"{address}/")
-    browser.get_log("browser")  # empties it
+    browser.get_log("browser")  # type: ignore[no-untyped-call]  # empties it
     browser.get(f"{address}/?q=lighthouse&open=https://site1.example/page/1")
     wait(browser, "!document.getElementById('reader').hidden")
-    rows = browser.get_log("browser")
+    rows = browser.get_log("browser")  # type: ignore[no-untyped-call]
     assert [row for row in rows if row["level"] in {"SEVERE", "WARNING"}] == []
 
 

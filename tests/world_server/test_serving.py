@@ -233,3 +233,21 @@ def test_processes_that_cannot_open_the_world_end_the_parent(tmp_path: Path) -> 
         said = parent.stderr.read()
         assert "nowhere" in said
         assert "Traceback" not in said
+
+
+def test_one_socket_has_several_doors() -> None:
+    with bind(Settings(port=0)) as bound:
+        doors = serving._doors(bound)
+        assert len(doors) == serving.DOORS
+        assert {door.getsockname() for door in doors} == {bound.getsockname()}
+        assert len({door.fileno() for door in doors}) == serving.DOORS
+        for door in doors[1:]:
+            door.close()
+
+
+def test_a_thousand_clients_that_connect_at_once_are_all_let_in() -> None:
+    with stub_process(delay=0.0, queue_limit=2000) as server, contextlib.ExitStack() as opened:
+        connections = [opened.enter_context(connect(server)) for _ in range(500)]
+        for connection in connections:
+            connection.sendall(POST)
+        assert all(answer(one).startswith(b"HTTP/1.1 200") for one in connections)
