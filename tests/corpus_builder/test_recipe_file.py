@@ -8,6 +8,7 @@ import pytest
 from corpus_builder import recipe_dump, recipe_file
 from corpus_builder.errors import BadRecipeError
 from corpus_builder.recipe import Recipe
+from tests.conftest import ROOT
 from world_core.errors import BadInputError
 
 FULL = """
@@ -242,3 +243,12 @@ def test_load_reads_paths_beside_the_file(tmp_path: Path) -> None:
 )
 def test_instants(text: str, instant: int) -> None:
     assert recipe_file.parse_instant(text) == instant
+
+
+KEYS = {line.split(" =")[0] for line in FULL.splitlines() if " =" in line} - {"small", "dim"}
+
+
+@pytest.mark.parametrize("key", sorted(KEYS | {"include", "include_digest", "skip_bad"}))
+def test_the_page_on_recipes_names_every_key(key: str) -> None:
+    page = (ROOT / "docs" / "recipes.md").read_text("utf-8")
+    assert f"`{key}`" in page or f"{key} = " in page
