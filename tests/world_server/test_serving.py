@@ -71,6 +71,17 @@ def test_a_64_mib_body_is_413_and_stays_outside(strict: Process, stated: bool) -
     assert memory(strict) - before <= 8192
 
 
+@pytest.mark.parametrize("size", [(1 << 20) + 1, 4 << 20])
+def test_a_client_that_sends_all_before_it_reads_hears_the_refusal(
+    strict: Process, size: int
+) -> None:
+    with connect(strict) as connection:
+        head = f"POST /search HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n\r\n"
+        connection.sendall(head.encode() + b"x" * size)
+        assert answer(connection).startswith(b"HTTP/1.1 413")
+        assert connection.recv(100) == b""
+
+
 def test_a_refusal_keeps_the_connection(strict: Process) -> None:
     with connect(strict) as busy, connect(strict) as other:
         busy.sendall(POST)
