@@ -131,20 +131,19 @@ class WorldClient:
 
     async def _post(self, path: str, message: BaseModel, kind: type[Answer]) -> Answer:
         body = message.model_dump_json(exclude_none=True).encode()
-        last: ClientError | None = None
         try:
-            async with asyncio.timeout(self._deadline):
+            async with asyncio.timeout(self._deadline) as limit:
                 while True:
                     response = await self._send(path, body)
                     if response.status_code == httpx.codes.OK:
                         return _parsed(response, kind)
                     error = _error(response)
-                    if not isinstance(error, OverloadedError):
+                    wait = self._wait(response)
+                    if not isinstance(error, OverloadedError) or not _fits(wait, limit):
                         raise error
-                    last = error
-                    await asyncio.sleep(self._wait(response))
+                    await asyncio.sleep(wait)
         except TimeoutError:
-            raise last or ClientTimeoutError(
+            raise ClientTimeoutError(
                 f"POST {path} had no answer within {self._deadline:g} s."
             ) from None
 
@@ -177,6 +176,12 @@ def _checked(kind: type[Answer], **fields: object) -> Answer:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise BadRequestError(f"{place}: {first['msg']}.") from error
+
+
+def _fits(wait: float, limit: asyncio.Timeout) -> bool:
+    """Say whether another try after the wait would begin before the deadline."""
+    end = limit.when()
+    return end is None or asyncio.get_running_loop().time() + wait < end
 
 
 def _parsed(response: httpx.Response, kind: type[Answer]) -> Answer:

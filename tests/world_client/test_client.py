@@ -138,14 +138,15 @@ async def test_an_overloaded_server_is_asked_again_after_its_time(scripted: Star
     assert len(server.requests) == 3
 
 
-async def test_overload_to_the_deadline_is_typed(scripted: Start) -> None:
+async def test_no_wait_goes_past_the_deadline(scripted: Start) -> None:
     async def handler(request: Request) -> Reply:
-        return problem("overloaded", 503, **{"Retry-After": "1"})
+        return problem("overloaded", 503, **{"Retry-After": "9"})
 
     server = await scripted(handler)
-    async with WorldClient(server.url, deadline=0.3) as client:
+    async with WorldClient(server.url, deadline=2.4) as client:
         with pytest.raises(OverloadedError):
             await client.search("q")
+    assert len(server.requests) == 1, "the shortest wait of 2.5 s would end after the deadline"
 
 
 async def test_silence_to_the_deadline_is_a_client_timeout(scripted: Start) -> None:
