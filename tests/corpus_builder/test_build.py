@@ -50,12 +50,10 @@ STATES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def undisturbed(small_root: Path) -> Path:
     """Return the folder below which the small world was built in one go."""
-    root = tmp_path_factory.mktemp("build")
-    build_small(root)
-    return root
+    return small_root
 
 
 def world_id(root: Path, name: str = "small") -> str:
@@ -140,11 +138,12 @@ def test_workers_leave_no_trace(undisturbed: Path, tmp_path: Path) -> None:
     assert (one / "dense" / "codes.npy").read_bytes() == (four / "dense" / "codes.npy").read_bytes()
 
 
-def test_building_again_keeps_the_folder(tmp_path: Path) -> None:
-    first = build_small(tmp_path)
-    second = build_small(tmp_path)
-    assert first.world_id == second.world_id
-    home = tmp_path / "worlds" / "small"
+def test_building_again_keeps_the_folder(undisturbed: Path, tmp_path: Path) -> None:
+    root = tmp_path / "again"
+    shutil.copytree(undisturbed, root)
+    report = build_small(root)
+    assert report.world_id == world_id(undisturbed)
+    home = root / "worlds" / "small"
     assert len([path for path in home.iterdir() if path.is_dir()]) == 1
 
 

@@ -2,23 +2,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from corpus_builder import publish
 from corpus_builder.canaries import COUNT, ask_canaries
 from corpus_builder.errors import PublishError
-from tests.corpus_builder.samples import build_small
 from world_core.engine import Engine
 from world_core.generation import Generation
 from world_core.types import SearchCall
 
 
 @pytest.fixture(scope="module")
-def generation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Generation]:
-    root = tmp_path_factory.mktemp("canaries")
-    build_small(root)
-    opened = Generation.open(publish.resolve(root / "worlds" / "small"))
+def generation(small_root: Path) -> Iterator[Generation]:
+    opened = Generation.open(publish.resolve(small_root / "worlds" / "small"))
     yield opened
     opened.close()
 

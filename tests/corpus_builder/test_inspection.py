@@ -7,17 +7,14 @@ from pathlib import Path
 import pytest
 
 from corpus_builder import inspection, publish
-from tests.corpus_builder.samples import build_small
 from world_core import manifest as manifests
 from world_core.errors import DamagedFileError, ForeignWorldError
 from world_core.types import FOREVER
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("inspection")
-    build_small(root)
-    return root / "worlds" / "small"
+@pytest.fixture
+def home(small_root: Path) -> Path:
+    return small_root / "worlds" / "small"
 
 
 def test_the_facts_are_those_of_the_world(home: Path) -> None:

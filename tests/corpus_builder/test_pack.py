@@ -10,7 +10,6 @@ import zstandard
 
 from corpus_builder import pack, publish
 from corpus_builder.errors import BadSourceError, PublishError
-from tests.corpus_builder.samples import build_small
 from world_core import manifest as manifests
 from world_core.errors import BadWorldError, DamagedFileError
 from world_core.manifest import MANIFEST_NAME
@@ -19,10 +18,8 @@ ROOT = "ab" * 32
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("pack")
-    build_small(root)
-    return root / "worlds" / "small"
+def home(small_root: Path) -> Path:
+    return small_root / "worlds" / "small"
 
 
 @pytest.fixture(scope="module")

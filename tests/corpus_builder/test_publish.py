@@ -14,7 +14,6 @@ import pytest
 from corpus_builder import publish
 from corpus_builder.errors import PublishError
 from corpus_builder.workspace import KILL_VARIABLE
-from tests.corpus_builder.samples import build_small
 from world_core import manifest as manifests
 from world_core.errors import DamagedFileError, ForeignWorldError
 from world_core.manifest import MANIFEST_NAME
@@ -33,11 +32,9 @@ publish.point(home, publish.place(folder, manifest, home))
 """
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("publish")
-    build_small(root)
-    return publish.resolve(root / "worlds" / "small")
+@pytest.fixture
+def built(small_root: Path) -> Path:
+    return publish.resolve(small_root / "worlds" / "small")
 
 
 @pytest.fixture

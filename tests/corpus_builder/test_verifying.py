@@ -6,17 +6,16 @@ from pathlib import Path
 import pytest
 
 from corpus_builder import publish
+from corpus_builder.build import build
 from corpus_builder.verifying import check_content, content_id
-from tests.corpus_builder.samples import build_small
+from tests.corpus_builder.samples import options, small_recipe, write_dump
 from world_core import manifest as manifests
 from world_core.errors import ForeignWorldError
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("verifying")
-    build_small(root)
-    return publish.resolve(root / "worlds" / "small")
+@pytest.fixture
+def built(small_root: Path) -> Path:
+    return publish.resolve(small_root / "worlds" / "small")
 
 
 def test_the_id_comes_out_again(built: Path) -> None:
@@ -41,9 +40,6 @@ def test_another_page_store_is_another_world(
     built: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     root = tmp_path_factory.mktemp("other")
-    from corpus_builder.build import build
-    from tests.corpus_builder.samples import options, small_recipe, write_dump
-
     build(small_recipe(write_dump(root / "pages.jsonl", 5)), options(root))
     other = publish.resolve(root / "worlds" / "small")
     folder = shutil.copytree(built, tmp_path / "copy")
