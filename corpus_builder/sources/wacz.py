@@ -90,7 +90,7 @@ def _check(path: Path, package: zipfile.ZipFile, *, unverified: bool) -> None:
     for name in _mismatches(package):
         raise BadSourceError(
             f"{path} is refused: {name!r} does not match its digest in datapackage.json.",
-            hint="Fetch the file again, or accept it with unverified = true in the recipe.",
+            hint="Fetch the file again, or accept it: --unverified, in a recipe unverified = true.",
         )
 
 
