@@ -95,7 +95,10 @@ def _lower(items: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def running_server(
-    folder: Path, *arguments: str, environment: dict[str, str] | None = None
+    folder: Path,
+    *arguments: str,
+    environment: dict[str, str] | None = None,
+    cwd: Path = ROOT,
 ) -> Iterator[RunningServer]:
     """Run ``world-server ARGUMENTS --port N`` to the end of the block; log in ``folder``."""
     port = free_port()
@@ -103,7 +106,7 @@ def running_server(
     with log.open("w", encoding="utf-8") as output:
         process = subprocess.Popen(
             [command("world-server"), *arguments, "--port", str(port)],
-            cwd=ROOT,
+            cwd=cwd,
             stdout=output,
             stderr=subprocess.STDOUT,
             text=True,
