@@ -37,7 +37,11 @@ def dump(recipe: Recipe) -> str:
     lines += ["", "[lexical]", f"engine = {_toml(lexical.engine)}"]
     lines += _entries({"unit": lexical.unit, "k1": lexical.k1, "b": lexical.b})
     if lexical.field_weights:
-        lines += ["", "[lexical.field_weights]", *_entries(lexical.field_weights)]
+        lines += [
+            "",
+            "[lexical.field_weights]",
+            *_entries(dict(sorted(lexical.field_weights.items()))),
+        ]
     if recipe.dense is not None:
         lines += ["", "[dense]", *_entries(_dense_entries(recipe.dense))]
         if recipe.dense.arguments:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import random
@@ -21,6 +22,7 @@ from corpus_builder.errors import (
 )
 from corpus_builder.inputs import recognise
 from corpus_builder.recipe import DenseRecipe, LexicalRecipe, Recipe, SourceRecipe
+from corpus_builder.recipe_file import parse
 from corpus_builder.verifying import content_id
 from corpus_builder.workspace import KILL_VARIABLE, Workspace
 from tests.corpus_builder.samples import build_small, options, small_recipe, write_dump
@@ -29,7 +31,10 @@ from world_core.engine import Engine
 from world_core.errors import MissingPartError, WorldError
 from world_core.generation import Generation
 from world_core.types import FetchCall, Outcome, SearchCall
+from world_core.views import at_clock
 
+EPOCH = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
+DAY = 86_400
 STATES = [
     "shard",
     "read",
@@ -233,6 +238,100 @@ def test_a_full_disk_stops_with_a_sentence_and_the_build_goes_on(
     assert not (tmp_path / "worlds" / "small").exists()
     assert run(tmp_path).returncode == 3
     assert world_id(tmp_path) == world_id(undisturbed)
+
+
+def one_page(day: int, text: str, url: str = "https://news.example/a") -> dict[str, object]:
+    date = (EPOCH + dt.timedelta(days=day)).isoformat()
+    return {"url": url, "title": "News", "text": text, "timestamp": date}
+
+
+def build_rows(root: Path, rows: list[dict[str, object]], recipe: str = "") -> Engine:
+    """Build a world of these rows and open it."""
+    (root / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    text = f'[[sources]]\nkind = "jsonl"\npath = "rows.jsonl"\n{recipe}'
+    if "[lexical]" not in recipe:
+        text += '\n[lexical]\nengine = "tantivy"\n'
+    report = build(parse(text, base=root, origin="rows.toml"), options(root))
+    return Engine(Generation.open(publish.resolve(Path(report.folder))))
+
+
+def test_versions_are_seen_at_their_time(tmp_path: Path) -> None:
+    engine = build_rows(
+        tmp_path,
+        [
+            one_page(100, "The bridge is planned."),
+            one_page(200, "The bridge is planned."),
+            one_page(300, "The bridge is open."),
+        ],
+    )
+    assert engine.generation.manifest.counts.versions == 2
+    assert engine.generation.manifest.clock == EPOCH.timestamp() + 300 * DAY
+    for day, text in ((100, "planned"), (299, "planned"), (300, "open"), (5000, "open")):
+        view = at_clock(engine.generation.columns, int(EPOCH.timestamp()) + day * DAY)
+        answer = engine.fetch(FetchCall("news.example/a"), view)
+        assert answer.version is not None
+        assert text in answer.version.text
+    early = at_clock(engine.generation.columns, int(EPOCH.timestamp()) + 99 * DAY)
+    answer = engine.fetch(FetchCall("news.example/a"), early)
+    assert answer.outcome is Outcome.NOT_YET_PUBLISHED
+    assert not engine.search(SearchCall("bridge"), early).hits
+    engine.close()
+
+
+def test_spellings_of_one_address_are_one_page(tmp_path: Path) -> None:
+    engine = build_rows(
+        tmp_path,
+        [
+            one_page(1, "One text.", "http://b\u00fccher.example/a?utm_source=x&id=3"),
+            one_page(2, "One text.", "https://xn--bcher-kva.example/a?id=3#top"),
+            one_page(3, "Other text.", "https://b\u00fccher.example/a?id=4"),
+        ],
+    )
+    assert engine.generation.manifest.counts.pages == 2
+    answer = engine.fetch(FetchCall("https://B\u00dcCHER.example/a?id=3&fbclid=q"))
+    assert answer.version is not None
+    assert answer.version.text == "One text."
+    assert answer.url == "http://b\u00fccher.example/a?utm_source=x&id=3"
+    engine.close()
+
+
+def test_a_world_of_passages_finds_the_page_by_any_of_them(tmp_path: Path) -> None:
+    long = " ".join(f"Sentence number {n} speaks of nothing much." for n in range(80))
+    engine = build_rows(
+        tmp_path,
+        [one_page(1, f"{long} The heron nests under the weir. {long}")],
+        '[passages]\ntarget = 300\nlimit = 400\n[lexical]\nengine = "tantivy"\nunit = "passage"\n',
+    )
+    assert engine.generation.lexical.count == engine.generation.manifest.counts.passages > 5
+    (hit,) = engine.search(SearchCall("heron weir")).hits
+    assert "heron" in hit.snippet
+    engine.close()
+
+
+def test_named_canaries_lie_in_the_manifest(tmp_path: Path) -> None:
+    engine = build_rows(tmp_path, [one_page(1, "The ferry leaves at noon.")], "")
+    recipe = 'canaries = ["ferry"]\n[[sources]]\nkind = "jsonl"\npath = "rows.jsonl"\n'
+    recipe += '[lexical]\nengine = "tantivy"\n'
+    build(parse(recipe, base=tmp_path, origin="named.toml"), options(tmp_path))
+    manifest = manifests.read(publish.resolve(tmp_path / "worlds" / "named"))
+    assert [canary.query for canary in manifest.canaries] == ["ferry"]
+    assert manifest.world_id == engine.generation.manifest.world_id
+    engine.close()
+
+
+def test_the_recipe_of_a_world_builds_it_again(tmp_path: Path) -> None:
+    rows = [one_page(1, f"Page {n} of the log.", f"https://log.example/{n}") for n in range(4)]
+    include = tmp_path / "list.txt"
+    include.write_text("https://log.example/1\nhttps://log.example/3\n")
+    engine = build_rows(tmp_path, rows, '[dense]\nencoder = "tiny"\ninclude = "list.txt"\n')
+    manifest = engine.generation.manifest
+    assert manifest.dense is not None
+    assert manifest.dense.rows == 2
+    folder = engine.generation.folder
+    again = parse((folder / "recipe.toml").read_text(), base=tmp_path, origin="again.toml")
+    engine.close()
+    report = build(replace(again, name="again"), options(tmp_path))
+    assert report.world_id == manifest.world_id
 
 
 def test_two_builds_of_one_name_refuse_each_other(tmp_path: Path) -> None:

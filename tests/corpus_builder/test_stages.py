@@ -10,10 +10,19 @@ import pytest
 from corpus_builder import stages
 from corpus_builder.capture import Capture, Draft, Loss
 from corpus_builder.cpu_limit import ENDED_BY
-from corpus_builder.errors import StageFailedError
+from corpus_builder.errors import BadSourceError, StageFailedError
+from corpus_builder.extract import ExtractSettings
 from corpus_builder.parts import whole_parts
 from corpus_builder.rows import read_rows
-from corpus_builder.stages import ReadFacts, ReadTask, draft_of, read_shard, read_shards
+from corpus_builder.sources.jsonl import JsonlSource
+from corpus_builder.stages import (
+    PageExtractor,
+    ReadFacts,
+    ReadTask,
+    draft_of,
+    read_shard,
+    read_shards,
+)
 from tests.corpus_builder.fakes import Broken, Numbers, Stops, Trouble
 
 LIMIT = 0.3
@@ -223,3 +232,72 @@ def test_fingerprints_see_changes_of_files_and_trees(tmp_path: Path) -> None:
     seen |= {stages._fingerprint(file), stages._fingerprint(file.parent)}
     assert len(seen) == 6
     assert stages._fingerprint(tmp_path / "none") == ""
+
+
+def parts_of(folder: Path) -> list[tuple[int, int, bool]]:
+    return [(part.first, part.after, part.last) for part in whole_parts(folder, 0, "d")]
+
+
+def test_a_part_is_full_at_a_number_of_characters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, "PART_CHARACTERS", 10)
+    read_shard(task(tmp_path, Numbers(tmp_path / "in"), Trouble({})), print)
+    assert parts_of(tmp_path) == [(0, 11, False), (11, 22, False), (22, 25, True)]
+
+
+def test_a_part_is_full_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stages, "PART_SECONDS", 0.0)
+    read_shard(task(tmp_path, Numbers(tmp_path / "in", count=3), Trouble({})), print)
+    assert parts_of(tmp_path) == [(0, 1, False), (1, 2, False), (2, 3, False), (3, 3, True)]
+
+
+def test_a_shard_of_nothing_is_finished_all_the_same(tmp_path: Path) -> None:
+    facts, _ = run(tmp_path / "d", Numbers(tmp_path / "in", shard_count=1, count=0))
+    assert (facts.items, facts.drafts) == (0, 0)
+    assert len(facts.parts) == 1
+
+
+def test_no_shards_are_no_work(tmp_path: Path) -> None:
+    facts, digest = run(tmp_path / "d", Numbers(tmp_path / "in", shard_count=0))
+    assert (facts.items, facts.parts) == (0, [])
+    assert len(digest) == 64
+
+
+def test_all_items_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stages, "TOLD_EVERY", 8)
+    told: list[int] = []
+    read_shard(task(tmp_path, Numbers(tmp_path / "in"), Trouble({})), told.append)
+    assert sum(told) == 25
+
+
+def test_a_refusal_of_a_source_passes_as_it_is(tmp_path: Path) -> None:
+    source = JsonlSource([tmp_path / "none.jsonl"])
+    with pytest.raises(BadSourceError, match=r"none\.jsonl"):
+        read_shards(
+            [source],
+            tmp_path / "d",
+            extractor=Trouble({}),
+            cpu_seconds=LIMIT,
+            workers=1,
+            tell=print,
+        )
+
+
+def test_the_builds_own_extractor_reads_pages() -> None:
+    extractor = PageExtractor()
+    extractor.prepare()
+    body = b"<html><title>Mill</title><body><p>The old mill grinds rye on Mondays.</p></body>"
+    page = Capture("https://mill.example/a", 5, "f", 1, body=body)
+    found = draft_of(page, extractor, 10.0)
+    assert isinstance(found, Draft)
+    assert found.title == "Mill"
+    assert "grinds rye" in found.text
+
+
+def test_settings_of_the_extractor_count(tmp_path: Path) -> None:
+    strict = PageExtractor(ExtractSettings(least_words=50))
+    assert repr(strict) != repr(PageExtractor())
+    row = Capture("https://mill.example/a", 5, "f", 1, text="Only four words here.")
+    assert isinstance(draft_of(row, strict, 10.0), Loss)
+    assert isinstance(draft_of(row, PageExtractor(), 10.0), Draft)
