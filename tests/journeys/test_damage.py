@@ -45,7 +45,8 @@ def damaged_copies(world: Path, folder: Path) -> dict[str, Path]:
 
 
 @pytest.fixture(
-    scope="module", params=["plain_world", pytest.param("full_world", marks=pytest.mark.java)]
+    scope="module",
+    params=["plain_world", pytest.param("full_world", marks=[pytest.mark.java, pytest.mark.slow])],
 )
 def world(request: pytest.FixtureRequest) -> Path:
     """Return a world of each lexical engine."""
@@ -64,6 +65,7 @@ def test_serve_refuses_each_and_names_the_file(world: Path, tmp_path: Path) -> N
     assert f"of world {next(iter(copies.values()))} " in lines[-1]
 
 
+@pytest.mark.slow
 def test_one_bad_world_alone_is_one_sentence(plain_world: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(plain_world, copy)
@@ -85,6 +87,7 @@ def test_a_good_world_beside_bad_ones_is_served(plain_world: Path, tmp_path: Pat
     assert "Traceback" not in log
 
 
+@pytest.mark.slow
 def test_check_names_every_damaged_file(world: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(world, copy)
@@ -102,6 +105,7 @@ def test_check_names_every_damaged_file(world: Path, tmp_path: Path) -> None:
     assert f"'{MANIFEST_NAME}' of world {copy}" in said
 
 
+@pytest.mark.slow
 def test_check_says_that_a_good_world_is_good(plain_world: Path) -> None:
     ran = subprocess.run(
         [command("world-server"), "check", str(plain_world)],

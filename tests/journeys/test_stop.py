@@ -56,7 +56,7 @@ def is_refused(server: RunningServer) -> bool:
         return True
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_running_calls_finish_and_new_ones_are_refused(
     plain_world: Path, tmp_path: Path, workers: int
 ) -> None:

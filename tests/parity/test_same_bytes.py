@@ -60,30 +60,44 @@ def digests(server: RunningServer, requests: Sequence[Request], threads: int) ->
         return list(pool.map(lambda request: digest(server, request), requests))
 
 
-@pytest.mark.parametrize("count", [120, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("engine", "count"),
+    [
+        ("atlas", 50),
+        pytest.param("atlas", 1000, marks=pytest.mark.slow),
+        pytest.param("lucene", 1000, marks=[pytest.mark.slow, pytest.mark.java]),
+    ],
+)
 def test_bodies_are_equal_whatever_serves_them(
-    atlas_world: Path, tmp_path: Path, count: int
+    request: pytest.FixtureRequest, tmp_path: Path, engine: str, count: int
 ) -> None:
-    with running_server(tmp_path, "serve", str(atlas_world)) as server:
-        requests = mixed_requests(server, count)
-        first = digests(server, requests, 1)
-        assert digests(server, requests, 1) == first, "asked twice"
-        assert digests(server, requests, 4) == first, "from four threads"
-    with running_server(tmp_path, "serve", str(atlas_world), "--workers", "2") as server:
-        assert digests(server, requests, 4) == first, "after a restart, on two workers"
+    world: Path = request.getfixturevalue(f"{engine}_world")
+    server: RunningServer = request.getfixturevalue(f"{engine}_server")
+    requests = mixed_requests(server, count)
+    first = digests(server, requests, 1)
+    assert digests(server, requests, 1) == first, "asked twice"
+    assert digests(server, requests, 4) == first, "from four threads"
+    with running_server(tmp_path, "serve", str(world), "--workers", "2") as other:
+        assert digests(other, requests, 4) == first, "after a restart, on two workers"
     statuses = {status for status, _ in first}
     assert 200 in statuses
     assert len({body for _, body in first}) > count // 3, "the requests do differ"
 
 
-def test_a_batch_gives_the_bodies_of_its_searches(atlas_world: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "engine",
+    ["atlas", pytest.param("lucene", marks=[pytest.mark.slow, pytest.mark.java])],
+)
+def test_a_batch_gives_the_bodies_of_its_searches(
+    request: pytest.FixtureRequest, engine: str
+) -> None:
+    server: RunningServer = request.getfixturevalue(f"{engine}_server")
     queries = ["river bridge", "who founded the museum", "建", "festival", "zzz qqq", "town"] * 4
-    with running_server(tmp_path, "serve", str(atlas_world)) as server:
-        alone = [server.ask("/v1/search", {"query": query, "count": 7}).json() for query in queries]
-        batch = server.ask(
-            "/v1/search/batch", {"searches": [{"query": query, "count": 7} for query in queries]}
-        )
-        serper = json.loads(server.ask("/search", [{"q": query} for query in queries]).body)
-        singles = [json.loads(server.ask("/search", {"q": query}).body) for query in queries]
+    alone = [server.ask("/v1/search", {"query": query, "count": 7}).json() for query in queries]
+    batch = server.ask(
+        "/v1/search/batch", {"searches": [{"query": query, "count": 7} for query in queries]}
+    )
+    serper = json.loads(server.ask("/search", [{"q": query} for query in queries]).body)
+    singles = [json.loads(server.ask("/search", {"q": query}).body) for query in queries]
     assert batch.json() == {"answers": alone}
     assert serper == singles
