@@ -238,7 +238,9 @@ class _Run:
             return None
         settings = [dense.rows, dense.titles, dense.tier, dense.pages, dense.include_digest]
         digest = digest_of(FORMAT, input_digest, blocks.digest, encoder.id, settings)
-        with self._stage("dense", "passages", blocks.passages) as stage:
+        every = dense.rows == "all" and not dense.pages and not dense.include_digest
+        # How many rows a choice of pages gives is known only when it is made.
+        with self._stage("dense", "passages", blocks.passages if every else 0) as stage:
 
             def produce(folder: Path) -> Facts:
                 passages = PassageFile.open(self.workspace.folder / "tables" / "passages.bin")
