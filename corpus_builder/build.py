@@ -18,6 +18,7 @@ from corpus_builder.errors import EmptyWorldError
 from corpus_builder.extract import ExtractSettings
 from corpus_builder.indexing import check_engine, write_lexical, write_vectors
 from corpus_builder.inputs import open_source
+from corpus_builder.installed import check_packages
 from corpus_builder.passage_blocks import Blocks, write_blocks
 from corpus_builder.progress import Progress
 from corpus_builder.questions_file import AsksQuestions, write_questions
@@ -100,6 +101,7 @@ class _Run:
 
     def publish(self, home: Path) -> Report:
         sources = [open_source(entry, self.recipe.clock or 0) for entry in self.recipe.sources]
+        check_packages()
         check_engine(self.recipe.lexical.engine)
         if self.recipe.dense is not None:
             self.encoder = load_encoder(

