@@ -23,5 +23,5 @@ def test_the_missing_one_is_named_with_the_command_that_brings_it() -> None:
 def test_all_packages_of_the_extra_are_asked_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extra = {line.partition(">")[0] for line in project["optional-dependencies"]["builder"]}
-    # htmldate comes with trafilatura, the server's packages are needed to start at all.
-    assert extra - {"searchworld[server]"} == set(PACKAGES) - {"htmldate"}
+    # The server's packages are needed to start at all.
+    assert extra - {"searchworld[server]"} == set(PACKAGES)
