@@ -1,12 +1,13 @@
 """Ranking quality of a world on judged queries: BM25, dense and hybrid in one run.
 
 usage:
-    ranking.py world WORLD QUERIES.jsonl QRELS.tsv [--id-template T] [--limit N]
+    ranking.py world WORLD QUERIES.jsonl QRELS.tsv [--id-template T] [--limit N] [--with-vectors]
     ranking.py sets SHARED OUT [--encoder KIND] [--lexical ENGINE] [--only NAME]
 
 ``world`` scores one published world; a query counts only when one of its judged pages is in the
-world, and n is stated. ``sets`` builds a world from every set under ``SHARED/data/ir`` and scores
-it. nDCG@10 has linear gains and a base-2 logarithm.
+world, and n is stated. ``--with-vectors`` looks only at the pages that have vectors. ``sets`` builds
+a world from every set under ``SHARED/data/ir`` and scores it. nDCG@10 has linear gains and a base-2
+logarithm.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from world_core import urls
 from world_core.engine import Engine
 from world_core.generation import Generation
 from world_core.types import Mode, SearchCall
+from world_core.views import View
 
 SETS = ("cacm", "xquad/en", "xquad/de", "xquad/es", "xquad/zh", "cmrc2018")
 DEPTH = 100
@@ -42,7 +46,8 @@ def main() -> int:
     options = parser().parse_args()
     if options.command == "world":
         judged = read_judged(options.queries, options.qrels, options.id_template)
-        report(str(options.world), options.world, judged, options.limit)
+        name = options.queries.stem
+        report(name, options.world, judged, options.limit, with_vectors=options.with_vectors)
         return 0
     for name in SETS:
         if options.only and options.only != name:
@@ -64,6 +69,7 @@ def parser() -> argparse.ArgumentParser:
     world.add_argument("queries", type=Path)
     world.add_argument("qrels", type=Path)
     world.add_argument("--id-template", default="{id}")
+    world.add_argument("--with-vectors", action="store_true", help="see only pages with vectors")
     sets = commands.add_parser("sets")
     sets.add_argument("shared", type=Path)
     sets.add_argument("out", type=Path)
@@ -114,35 +120,52 @@ def lines(path: Path) -> Iterator[str]:
         yield from (line.rstrip("\n") for line in file if line.strip())
 
 
-def report(name: str, world: Path, judged: Judged, limit: int | None) -> None:
+def report(
+    name: str, world: Path, judged: Judged, limit: int | None, *, with_vectors: bool = False
+) -> None:
     """Print one line: n and nDCG@10 by mode."""
     engine = Engine(Generation.open(current(world), verify=False))
+    view = vector_view(engine.generation) if with_vectors else engine.generation.plain_view
     try:
         present = [
             query
             for query, pages in judged.gains.items()
             if query in judged.queries
-            and any(
-                gain > 0 and engine.generation.pages.find(key) is not None
-                for key, gain in pages.items()
-            )
+            and any(gain > 0 and is_seen(engine, view, key) for key, gain in pages.items())
         ][:limit]
         modes = [Mode.LEXICAL]
         if engine.generation.dense is not None:
             modes += [Mode.DENSE, Mode.HYBRID]
-        figures = {mode.value: mean_ndcg(engine, judged, present, mode) for mode in modes}
+        figures = {mode.value: mean_ndcg(engine, view, judged, present, mode) for mode in modes}
     finally:
         engine.close()
     shown = "  ".join(f"{mode} {value:.4f}" for mode, value in figures.items())
-    print(f"{name:12} n={len(present):5}  {shown}", flush=True)
+    print(f"{name:16} pages={view.count} n={len(present)}  {shown}", flush=True)
 
 
-def mean_ndcg(engine: Engine, judged: Judged, queries: Sequence[str], mode: Mode) -> float:
+def vector_view(generation: Generation) -> View:
+    """Return the view of the versions that have a row in the dense index."""
+    if generation.dense is None:
+        raise SystemExit("this world has no dense index")
+    versions = np.zeros(generation.columns.version_count, dtype=np.bool_)
+    versions[generation.columns.passage_version[generation.dense.rows]] = True
+    return View(generation.columns, versions & generation.plain_view.versions)
+
+
+def is_seen(engine: Engine, view: View, key: str) -> bool:
+    """Say whether the view shows the page with this key."""
+    page = engine.generation.pages.find(key)
+    return isinstance(page, int) and view.version_of(page) is not None
+
+
+def mean_ndcg(
+    engine: Engine, view: View, judged: Judged, queries: Sequence[str], mode: Mode
+) -> float:
     """Return the mean nDCG@10 over the queries."""
     total = 0.0
     for query in queries:
         call = SearchCall(query=judged.queries[query], count=10, mode=mode)
-        keys = [urls.canonical(hit.meta.url) for hit in engine.search(call).hits]
+        keys = [urls.canonical(hit.meta.url) for hit in engine.search(call, view).hits]
         total += ndcg(keys, judged.gains[query], 10)
     return total / len(queries) if queries else math.nan
 
