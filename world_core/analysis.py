@@ -33,7 +33,7 @@ TERM_LIMIT: Final = 64
 QUERY_LIMIT: Final = 1000
 """Distinct terms of a query that each field is asked for; the first ones, in text order."""
 
-DEFAULT_WEIGHTS: Final[Mapping[str, float]] = {"title": 0.5, "body": 0.5, "stem": 1.0}
+DEFAULT_WEIGHTS: Final[Mapping[str, float]] = {"title": 0.8, "body": 0.4, "stem": 1.0}
 """Field weights that were best on the judged sets together (``benchmarks/README.md``)."""
 
 _MEMO_LIMIT: Final = 100_000  # words remembered by one analyser and language

@@ -180,7 +180,7 @@ def test_a_query_asks_every_field_and_counts_repeated_terms() -> None:
     )
     assert [(part.name, part.weight, part.terms) for part in query.fields] == [
         ("title", 2.5, ("running", "ferries", "running")),
-        ("body", 0.5, ("running", "ferries", "running")),
+        ("body", 0.4, ("running", "ferries", "running")),
         ("stem_de", 0.25, ("running", "ferri", "running")),
         ("stem_en", 0.5, ("run", "ferri", "run")),
     ]
