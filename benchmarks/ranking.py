@@ -5,9 +5,9 @@ usage:
     ranking.py sets SHARED OUT [--encoder KIND] [--lexical ENGINE] [--only NAME]
 
 ``world`` scores one published world; a query counts only when one of its judged pages is in the
-world, and n is stated. ``--with-vectors`` looks only at the pages that have vectors. ``sets`` builds
-a world from every set under ``SHARED/data/ir`` and scores it. nDCG@10 has linear gains and a base-2
-logarithm.
+world, and n is stated. ``--with-vectors`` looks only at the pages that have vectors. ``sets``
+builds a world from every set under ``SHARED/data/ir`` and scores it. nDCG@10 has linear gains and
+a base-2 logarithm.
 """
 
 from __future__ import annotations

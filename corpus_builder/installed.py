@@ -7,7 +7,10 @@ from collections.abc import Sequence
 
 from world_core.errors import MissingPartError
 
-PACKAGES = ("brotli", "htmldate", "lxml", "lz4", "py3langid", "resiliparse", "trafilatura")
+PACKAGES = (
+    *("brotli", "htmldate", "lxml", "lxml_html_clean", "lz4", "py3langid", "resiliparse"),
+    "trafilatura",
+)
 """Packages of the extra ``builder``, imported only where a page needs them."""
 
 
