@@ -118,6 +118,8 @@ class Engine:
         if found is None:
             return FetchAnswer(Outcome.NOT_IN_WORLD, call.url)
         if isinstance(found, DeadLink):
+            if seen.clock is not None and found.time > seen.clock:
+                return FetchAnswer(Outcome.NOT_YET_PUBLISHED, call.url)
             return FetchAnswer(Outcome.DEAD_LINK, found.url, status=found.status)
         version = seen.version_of(found)
         if version is None:

@@ -119,8 +119,8 @@ class View:
     when it is first asked for.
     """
 
-    def __init__(self, columns: Columns, versions: Bitmap) -> None:
-        """Take a bitmap over versions, shape (V,).
+    def __init__(self, columns: Columns, versions: Bitmap, *, clock: Instant | None = None) -> None:
+        """Take a bitmap over versions, shape (V,), and the time it shows, if it is of one time.
 
         Raises:
             BadInputError: the bitmap has another shape or type.
@@ -131,11 +131,17 @@ class View:
                 f"{versions.shape}."
             )
         self._columns = columns
+        self._clock = clock
         self._versions = _frozen(versions.copy())
         self._count = int(np.count_nonzero(self._versions))
         self._lock = Lock()
         self._passages: Bitmap | None = None
         self._version_of: NDArray[np.int32] | None = None
+
+    @property
+    def clock(self) -> Instant | None:
+        """The time that the view shows; ``None`` when it is of no single time."""
+        return self._clock
 
     @property
     def versions(self) -> Bitmap:
@@ -198,7 +204,7 @@ class View:
             inside &= published >= start
         if end is not None:
             inside &= published < end
-        return View(self._columns, inside)
+        return View(self._columns, inside, clock=self._clock)
 
     def _page_table(self) -> NDArray[np.int32]:
         """Return the visible version of each page, -1 for none, shape (pages,)."""
@@ -224,7 +230,8 @@ def at_clock(columns: Columns, clock: Instant) -> View:
 
     What was first captured after the clock does not exist in it.
     """
-    return View(columns, (columns.valid_from <= clock) & (clock < columns.valid_to))
+    valid = (columns.valid_from <= clock) & (clock < columns.valid_to)
+    return View(columns, valid, clock=clock)
 
 
 def _check_unit(unit: str) -> None:

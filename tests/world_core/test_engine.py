@@ -17,7 +17,7 @@ from world_core.engine import Engine
 from world_core.errors import BadInputError, CancelledCallError
 from world_core.fusion import fuse
 from world_core.generation import Generation
-from world_core.types import FetchCall, Mode, Outcome, SearchCall, Timings
+from world_core.types import DeadLink, FetchCall, Mode, Outcome, SearchCall, Timings
 from world_core.views import View, at_clock
 
 START_OF_2021 = 1_609_459_200
@@ -182,6 +182,18 @@ def test_an_unknown_address_is_a_miss_and_nonsense_is_refused(engine: Engine) ->
     assert (answer.outcome, answer.version) == (Outcome.NOT_IN_WORLD, None)
     with pytest.raises(BadInputError, match="javascript"):
         engine.fetch(FetchCall("javascript:alert(1)"))
+
+
+def test_a_dead_link_is_unknown_before_it_was_seen(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead = DeadLink("https://gone.example/", "https://gone.example/", 404, START_OF_2021)
+    monkeypatch.setattr(type(engine.generation.pages), "find", lambda self, key: dead)
+    columns = engine.generation.columns
+    late = engine.fetch(FetchCall("https://gone.example/"), at_clock(columns, START_OF_2021))
+    assert (late.outcome, late.status) == (Outcome.DEAD_LINK, 404)
+    early = engine.fetch(FetchCall("https://gone.example/"), at_clock(columns, START_OF_2021 - 1))
+    assert (early.outcome, early.status) == (Outcome.NOT_YET_PUBLISHED, None)
 
 
 def test_dates_filter_by_publication(engine: Engine) -> None:

@@ -314,3 +314,10 @@ def test_columns_of_two_worlds_are_damage(tmp_path: Path, columns: Columns) -> N
     np.save(tmp_path / "columns/valid_to.npy", np.zeros(6, np.int64))
     with pytest.raises(DamagedFileError, match="do not fit together: The column valid_to"):
         Columns.open(tmp_path)
+
+
+def test_a_view_knows_its_time_and_keeps_it_under_filters(columns: Columns) -> None:
+    view = at_clock(columns, 20)
+    assert view.clock == 20
+    assert view.published_between(0, None).clock == 20
+    assert View(columns, np.zeros(5, np.bool_)).clock is None

@@ -43,11 +43,12 @@ def test_the_calls_are_those_of_the_manifest() -> None:
     assert [(call.query, call.count) for call in calls] == [("canary 0", 2), ("canary 1", 2)]
 
 
-def test_the_right_pages_in_the_right_order_are_good() -> None:
-    canary.prove(Blocking([0, 1]), manifest(canaries=3))
+@pytest.mark.parametrize("numbers", [[0, 1], [1, 0], [0, 2]])
+def test_the_first_page_among_the_hits_is_good(numbers: list[int]) -> None:
+    canary.prove(Blocking(numbers), manifest(canaries=3))
 
 
-@pytest.mark.parametrize("numbers", [[1, 0], [0], [], [0, 2], [0, 1, 2]])
+@pytest.mark.parametrize("numbers", [[1, 2], [0], [], [0, 1, 2]])
 def test_any_other_answer_is_refused(numbers: list[int]) -> None:
     with pytest.raises(BadWorldError, match="canary query 'canary 0' brought up") as caught:
         canary.prove(Blocking(numbers), manifest())
