@@ -100,17 +100,20 @@ class PartWriter:
 def whole_parts(folder: Path, shard: int, digest: str) -> list[PartFacts]:
     """Return the whole parts of a shard, in order, as far as they follow each other.
 
-    Parts written from other input or settings do not count.
+    Parts written from other input or settings do not count, and neither does a part of an earlier
+    reading that begins within another one; neither hides the parts behind it.
     """
     parts: list[PartFacts] = []
     after = 0
     for marker in sorted(folder.glob(f"{shard:06d}-*.done.json")):
         saved = json.loads(marker.read_text("utf-8"))
         facts = _facts(saved)
-        if saved["digest"] != digest or facts.first != after or (parts and parts[-1].last):
-            break
+        if saved["digest"] != digest or facts.first != after:
+            continue
         parts.append(facts)
         after = facts.after
+        if facts.last:
+            break
     return parts
 
 

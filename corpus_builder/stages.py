@@ -108,6 +108,7 @@ def read_shards(
 
     Raises:
         BuilderError: a source refuses its input, or a stage cannot go on.
+        StageFailedError: a shard was not read to its end.
         OSError: a file cannot be read or written.
     """
     folder.mkdir(exist_ok=True)
@@ -128,13 +129,23 @@ def read_shards(
                 cpu_seconds,
             )
             tasks.append(ReadTask(number, source, shard, digest, folder, extractor, cpu_seconds))
-    open_tasks = [task for task in tasks if not _finished(task)]
+    there = {task.number: _parts(task) for task in tasks}
+    # Parts of other input or settings end elsewhere in a shard, and must not mix with new ones.
+    drop_other_parts(folder, {part.name for parts in there.values() for part in parts})
+    open_tasks = [task for task in tasks if not _finished(there[task.number])]
     mourner = _Mourner()
     for _ in run_tasks(read_shard, open_tasks, workers=workers, died=mourner.died, tell=tell):
         kill_point("shard")
     facts = ReadFacts()
     for task in tasks:
-        _gather(facts, whole_parts(folder, task.number, task.digest), folder)
+        parts = _parts(task)
+        if not _finished(parts):
+            raise StageFailedError(
+                f"Of {task.shard.path} only {parts[-1].after if parts else 0} items were read, "
+                "and no process failed.",
+                hint="Run the same command again; if it ends here again, report it.",
+            )
+        _gather(facts, parts, folder)
     drop_other_parts(folder, {path.name.removesuffix(".jsonl.zst") for path in facts.parts})
     kill_point("read")
     return facts, digest_of([task.digest for task in tasks])
@@ -147,7 +158,7 @@ def read_shard(task: ReadTask, tell: Tell) -> int:
         StageFailedError: the source broke its promise to report bad records as losses.
     """
     task.extractor.prepare()
-    parts = whole_parts(task.folder, task.number, task.digest)
+    parts = _parts(task)
     start = parts[-1].after if parts else 0
     writer = PartWriter(task.folder, task.number, start, task.digest)
     began = time.monotonic()
@@ -221,8 +232,11 @@ def _is_full(writer: PartWriter, began: float) -> bool:
     )
 
 
-def _finished(task: ReadTask) -> bool:
-    parts = whole_parts(task.folder, task.number, task.digest)
+def _parts(task: ReadTask) -> list[PartFacts]:
+    return whole_parts(task.folder, task.number, task.digest)
+
+
+def _finished(parts: Sequence[PartFacts]) -> bool:
     return bool(parts) and parts[-1].last
 
 

@@ -8,12 +8,13 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from corpus_builder import publish
+from corpus_builder import publish, stages
 from corpus_builder.build import build
 from corpus_builder.errors import (
     BadRecipeError,
@@ -21,7 +22,7 @@ from corpus_builder.errors import (
     StageFailedError,
 )
 from corpus_builder.inputs import recognise
-from corpus_builder.recipe import DenseRecipe, LexicalRecipe, Recipe, SourceRecipe
+from corpus_builder.recipe import DenseRecipe, ExtractRecipe, LexicalRecipe, Recipe, SourceRecipe
 from corpus_builder.recipe_file import parse
 from corpus_builder.verifying import content_id
 from corpus_builder.workspace import KILL_VARIABLE, Workspace
@@ -219,6 +220,34 @@ def test_a_build_killed_at_random_moments_ends_in_the_same_world(
     assert run(root).returncode == 3
     assert world_id(root) == world_id(undisturbed)
     assert not list((root / "worlds").rglob("*.part"))
+
+
+def test_a_stopped_build_goes_on_with_another_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def here(function: Callable[..., int], tasks: Sequence[object], **_: object) -> list[int]:
+        return [function(task, lambda count: None) for task in tasks]
+
+    monkeypatch.setattr(stages, "run_tasks", here)  # so that the sizes of parts set here hold
+    old = small_recipe(write_dump(tmp_path / "pages.jsonl"))
+    old = replace(old, extract=ExtractRecipe(least_words=2))
+    new = replace(old, extract=ExtractRecipe(least_words=1))
+    monkeypatch.setattr(stages, "PART_DRAFTS", 4)
+    expected = build(new, options(tmp_path / "undisturbed"))
+    monkeypatch.setattr(stages, "PART_DRAFTS", 3)
+    with monkeypatch.context() as stopped:
+        stopped.setattr("corpus_builder.build.make_snapshot", _interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            build(old, options(tmp_path))
+    monkeypatch.setattr(stages, "PART_DRAFTS", 4)
+    report = build(new, options(tmp_path))
+    assert report.world_id == expected.world_id
+    assert report.counts == expected.counts
+    assert report.counts["pages"] == 18
+
+
+def _interrupted(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
 
 
 def test_a_full_disk_stops_with_a_sentence_and_the_build_goes_on(

@@ -101,3 +101,18 @@ def test_other_parts_are_dropped(tmp_path: Path) -> None:
         f"{keep}.done.json",
         f"{keep}.jsonl.zst",
     ]
+
+
+def test_parts_of_other_settings_do_not_hide_the_rest(tmp_path: Path) -> None:
+    write(tmp_path, 0, 1, 2, last=False, digest="old")
+    write(tmp_path, 0, 3, 9, last=True, digest="old")
+    one = write(tmp_path, 0, 0, 2, last=False)
+    two = write(tmp_path, 0, 2, 3, last=True)
+    assert [part.name for part in whole_parts(tmp_path, 0, "d")] == [one, two]
+
+
+def test_a_part_of_an_earlier_reading_does_not_hide_the_rest(tmp_path: Path) -> None:
+    write(tmp_path, 0, 3, 9, last=True)
+    one = write(tmp_path, 0, 0, 5, last=False)
+    two = write(tmp_path, 0, 5, 7, last=True)
+    assert [part.name for part in whole_parts(tmp_path, 0, "d")] == [one, two]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -132,6 +133,37 @@ def test_reading_goes_on_after_the_last_whole_part(
     assert 0 < len(whole_parts(broken, 0, "d")) < len(whole_parts(whole, 0, "d"))
     read_shard(task(broken, Numbers(tmp_path / "in"), Trouble({})), print)
     assert contents(broken) == contents(whole)
+
+
+def here(function: Callable[..., int], tasks: Sequence[ReadTask], **_: object) -> list[int]:
+    """Stand in for processes, so that the sizes of parts set by a test hold."""
+    return [function(task, lambda count: None) for task in tasks]
+
+
+def test_parts_of_other_settings_cost_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, "run_tasks", here)
+    monkeypatch.setattr(stages, "PART_DRAFTS", 4)
+    whole = run(tmp_path / "whole", Numbers(tmp_path / "in"))
+    monkeypatch.setattr(stages, "PART_DRAFTS", 3)
+    run(tmp_path / "d", Numbers(tmp_path / "in"), Trouble({"x": "raise"}))
+    monkeypatch.setattr(stages, "PART_DRAFTS", 4)
+    facts, digest = run(tmp_path / "d", Numbers(tmp_path / "in"))
+    assert (facts.items, facts.drafts) == (50, 46)
+    assert digest == whole[1]
+    assert contents(tmp_path / "d") == contents(tmp_path / "whole")
+
+
+def test_a_shard_that_is_not_read_to_its_end_stops_the_stage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def first_only(function: object, tasks: Sequence[ReadTask], **_: object) -> list[int]:
+        return [read_shard(tasks[0], print)]
+
+    monkeypatch.setattr(stages, "run_tasks", first_only)
+    with pytest.raises(StageFailedError, match="only 0 items were read"):
+        run(tmp_path / "d", Numbers(tmp_path / "in"))
 
 
 CAPTURE = Capture("https://0.example/1", 5, "file", 77, text="x")
