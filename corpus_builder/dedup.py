@@ -102,6 +102,8 @@ def resolve(
     alias_of = _merge_equals(pages, exact_duplicates)
     counts[AS_DUPLICATE] += len(alias_of)
     merged = dict(alias_of)
+    claims = _canonical_claims(pages, merged, pages.keys() | hops.keys() | broken.keys())
+    alias_of |= claims
     for key in sorted(hops):
         end = _follow(key, hops)
         if end is None:
@@ -109,13 +111,14 @@ def resolve(
         elif end in pages:
             alias_of[key] = merged.get(end, end)
             counts[AS_REDIRECT] += 1
+        elif end in claims:
+            alias_of[key] = claims[end]
+            counts[AS_REDIRECT] += 1
         elif end in broken:
             broken[key] = DeadLink(key, hops[key].url, broken[end].status, broken[end].time)
             counts[AS_DEAD] += 1
         else:
             counts[NOWHERE] += 1
-    known = pages.keys() | hops.keys() | broken.keys()
-    alias_of |= _canonical_claims(pages, merged, known)
     links = tuple(broken[key] for key in sorted(broken))
     return Resolution(alias_of, links, {reason: n for reason, n in counts.items() if n})
 

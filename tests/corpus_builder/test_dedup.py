@@ -101,6 +101,20 @@ def test_redirects_follow_to_the_page_that_stayed() -> None:
     assert found.counts == {dedup.AS_DUPLICATE: 1, dedup.AS_REDIRECT: 2}
 
 
+def test_a_redirect_to_an_uncaptured_canonical_leads_to_its_page() -> None:
+    pages = [page(KEYS[0], "x", canonical=KEYS[4]), page(KEYS[1], "x", canonical=KEYS[4])]
+    found = solve(pages, [hop(KEYS[2], KEYS[3]), hop(KEYS[3], KEYS[4])])
+    assert found.aliases() == {KEYS[0]: (KEYS[1], KEYS[2], KEYS[3], KEYS[4])}
+    assert found.counts == {dedup.AS_DUPLICATE: 1, dedup.AS_REDIRECT: 2}
+
+
+def test_a_redirect_to_an_address_that_different_pages_claim_is_lost() -> None:
+    pages = [page(KEYS[0], canonical=KEYS[2]), page(KEYS[1], canonical=KEYS[2])]
+    found = solve(pages, [hop(KEYS[3], KEYS[2])])
+    assert not found.alias_of
+    assert found.counts == {dedup.NOWHERE: 1}
+
+
 def test_ten_hops_are_followed_and_eleven_are_not() -> None:
     chain = [f"https://s.example/{n:02d}" for n in range(12)]
     end = page(chain[11])
