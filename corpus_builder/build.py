@@ -55,8 +55,8 @@ from world_core.passages import PassageFile
 TOLD = frozenset({LOOP, NOWHERE, SAME_TIME})
 """What becomes of a draft that is worth a note, though it costs no page."""
 
-FORMAT = 1
-"""Raised when the output of the stages after the passages changes for equal input."""
+FORMAT = 2
+"""Raised when the output of the snapshot or a later stage changes for equal input."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from world_core.types import DeadLink, VersionRecord
+from world_core.types import DeadLink, Instant, VersionRecord
 
 MAX_HOPS = 10
 
@@ -24,12 +24,21 @@ SHADOWED = "redirect of an address that has a page"
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """When a version of a history began, and the dates it names."""
+
+    valid_from: Instant
+    published: Instant | None = None
+    modified: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """What deciding about an address with content takes.
 
     ``signature`` stands for the version history (titles and texts), ``canonical`` is the key the
     latest version names as its address, "" if none or itself. ``declared`` marks rows of a dump.
-    ``texts`` is false when no version holds any text.
+    ``texts`` is false when no version holds any text. ``moments`` holds one entry a version.
     """
 
     key: str
@@ -38,6 +47,7 @@ class Candidate:
     canonical: str
     declared: bool
     texts: bool
+    moments: tuple[Moment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +64,14 @@ class Resolution:
     """What the addresses came to.
 
     ``alias_of`` maps every alias to the key of its page. ``dead`` are dead links in key order,
-    ``counts`` says by reason what became of redirects and merged pages.
+    ``counts`` says by reason what became of redirects and merged pages. ``moments`` holds those of
+    every page that others were merged into: a text exists since its first capture at any of them.
     """
 
     alias_of: Mapping[str, str]
     dead: tuple[DeadLink, ...]
     counts: Mapping[str, int]
+    moments: Mapping[str, tuple[Moment, ...]]
 
     def aliases(self) -> dict[str, tuple[str, ...]]:
         """Return the sorted aliases of every page that has any."""
@@ -120,7 +132,8 @@ def resolve(
         else:
             counts[NOWHERE] += 1
     links = tuple(broken[key] for key in sorted(broken))
-    return Resolution(alias_of, links, {reason: n for reason, n in counts.items() if n})
+    told = {reason: n for reason, n in counts.items() if n}
+    return Resolution(alias_of, links, told, _merged_moments(pages, merged))
 
 
 def _merge_equals(pages: Mapping[str, Candidate], policy: str) -> dict[str, str]:
@@ -140,6 +153,38 @@ def _merge_equals(pages: Mapping[str, Candidate], policy: str) -> dict[str, str]
                 winner = _winner(part)
                 alias_of |= {page.key: winner for page in part if page.key != winner}
     return alias_of
+
+
+def _merged_moments(
+    pages: Mapping[str, Candidate], merged: Mapping[str, str]
+) -> dict[str, tuple[Moment, ...]]:
+    """Return the moments of every page with merged ones, version by version.
+
+    Beginnings ascend in every history, so their minima ascend too.
+    """
+    histories: defaultdict[str, list[Candidate]] = defaultdict(list)
+    for key, winner in merged.items():
+        histories[winner].append(pages[key])
+    return {
+        winner: tuple(
+            _earliest(moments)
+            for moments in zip(
+                *(page.moments for page in sorted([pages[winner], *others], key=_preference)),
+                strict=True,
+            )
+        )
+        for winner, others in histories.items()
+    }
+
+
+def _earliest(moments: Sequence[Moment]) -> Moment:
+    """Return the first beginning and the first dates known; of equal ones the first in order."""
+    ordered = sorted(moments, key=lambda moment: moment.valid_from)
+    return Moment(
+        ordered[0].valid_from,
+        next((at.published for at in ordered if at.published is not None), None),
+        next((at.modified for at in ordered if at.modified is not None), None),
+    )
 
 
 def _parts(group: Sequence[Candidate], policy: str) -> Iterable[list[Candidate]]:

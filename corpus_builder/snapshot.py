@@ -267,6 +267,10 @@ def fold(page_id: str, drafts: Sequence[Draft], snapshot: Snapshot) -> _Address:
         canonical="" if latest.canonical == page.key else latest.canonical,
         declared=latest.declared,
         texts=any(version.text for version in versions),
+        moments=tuple(
+            dedup.Moment(version.valid_from, version.published, version.modified)
+            for version in versions
+        ),
     )
     return _Address(page, candidate, None, None)
 
@@ -316,6 +320,23 @@ def _in_time(versions: Sequence[VersionRecord]) -> tuple[VersionRecord, ...]:
     )
 
 
+def _since(
+    versions: Sequence[VersionRecord], moments: Sequence[dedup.Moment]
+) -> tuple[VersionRecord, ...]:
+    """Let versions begin, and name their dates, as the moments of merged histories say."""
+    return _in_time(
+        [
+            replace(
+                version,
+                valid_from=moment.valid_from,
+                published=moment.published,
+                modified=moment.modified,
+            )
+            for version, moment in zip(versions, moments, strict=True)
+        ]
+    )
+
+
 def _final_pages(
     unmerged: Path, resolution: dedup.Resolution, snapshot: Snapshot
 ) -> Iterator[PageRecord]:
@@ -329,7 +350,10 @@ def _final_pages(
             snapshot.counts[VERSION] -= count
             snapshot.counts[dedup.AS_DUPLICATE] += count
             continue
-        page = replace(page_from(row), aliases=aliases.get(str(row["key"]), ()))
+        page = page_from(row)
+        if moments := resolution.moments.get(page.key):
+            page = replace(page, versions=_since(page.versions, moments))
+        page = replace(page, aliases=aliases.get(page.key, ()))
         snapshot.pages += 1
         snapshot.links += sum(len(version.links) for version in page.versions)
         snapshot.languages.update(version.language for version in page.versions)

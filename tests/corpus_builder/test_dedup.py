@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus_builder import dedup
-from corpus_builder.dedup import Candidate, Redirect, Resolution, resolve, signature
+from corpus_builder.dedup import Candidate, Moment, Redirect, Resolution, resolve, signature
 from world_core.types import DeadLink, VersionRecord
 
 KEYS = [f"https://s.example/{letter}" for letter in "abcdefgh"]
@@ -38,6 +39,24 @@ def test_crawled_equals_go_to_the_shortest_then_smallest_url() -> None:
     found = solve([page("https://s.example/b", "x"), page("https://s.example/a", "x")])
     assert found.alias_of == {"https://s.example/b": "https://s.example/a"}
     assert found.counts == {dedup.AS_DUPLICATE: 1}
+
+
+def test_a_text_exists_since_its_first_capture_at_any_address() -> None:
+    histories = {
+        KEYS[0]: (Moment(5), Moment(9, modified=8)),
+        KEYS[1]: (Moment(7, published=3), Moment(8, published=6, modified=7)),
+        KEYS[2]: (Moment(6, published=4), Moment(9)),
+        KEYS[3]: (Moment(1), Moment(2)),
+    }
+    texts = ["x", "x", "x", "y"]
+    pages = [
+        replace(page(key, text), moments=moments)
+        for (key, moments), text in zip(histories.items(), texts, strict=True)
+    ]
+    expected = {KEYS[0]: (Moment(5, published=4), Moment(8, published=6, modified=7))}
+    assert solve(pages).moments == expected
+    assert solve(pages[::-1]).moments == expected
+    assert not solve(pages, policy="keep").moments
 
 
 def test_rows_of_a_dump_stay_pages_unless_told_otherwise() -> None:

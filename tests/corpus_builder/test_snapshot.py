@@ -166,6 +166,22 @@ def test_equal_histories_are_one_page(tmp_path: Path) -> None:
     assert made.versions == 3
 
 
+@pytest.mark.parametrize("parts", [1, 3])
+def test_a_merged_page_begins_with_the_first_capture_of_any(tmp_path: Path, parts: int) -> None:
+    drafts = [
+        draft("bb", 2, "x", published=1),
+        draft("bb", 8, "y", modified=7),
+        draft("a", 5, "x", language="de"),
+        draft("a", 6, "y", published=6),
+    ]
+    made, (page,), _ = run(tmp_path, drafts, parts=parts)
+    assert (page.key, page.aliases) == ("https://s.example/a", ("https://s.example/bb",))
+    seen = [(v.text, v.valid_from, v.valid_to, v.published, v.modified) for v in page.versions]
+    assert seen == [("x", 2, 6, 1, None), ("y", 6, FOREVER, 6, 7)]
+    assert page.versions[0].language == "de"
+    assert (made.capture_from, made.capture_to) == (2, 8)
+
+
 def test_no_drafts_make_an_empty_snapshot(tmp_path: Path) -> None:
     made, pages, dead = run(tmp_path, [])
     assert (made.drafts, pages, dead) == (0, [], [])
