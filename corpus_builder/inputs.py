@@ -16,6 +16,7 @@ from corpus_builder.sources.html_folder import HtmlFolderSource
 from corpus_builder.sources.jsonl import JsonlSource
 from corpus_builder.sources.wacz import WaczSource
 from corpus_builder.sources.warc import WarcSource
+from corpus_builder.textclean import path_text
 from world_core.types import Instant
 
 ENDINGS = {
@@ -65,7 +66,7 @@ class SkippableSource:
     def read(self, shard: Shard) -> Iterator[Capture | Loss]:
         """Yield what the input yields, or the one loss."""
         if shard.kind == "refused":
-            yield Loss(self.path.name, 0, f"refused: {shard.arguments['reason']}")
+            yield Loss(path_text(self.path.name), 0, f"refused: {shard.arguments['reason']}")
         else:
             yield from self.source.read(shard)
 
@@ -155,7 +156,7 @@ def _html(_recipe: SourceRecipe, arguments: _Arguments, time: Instant) -> Source
     names = arguments.text("files")
     base_url = arguments.text("base_url")
     folder = HtmlFolderSource(path, base_url, time, strip_ending=arguments.flag("strip_ending"))
-    return HtmlFileSource(folder, frozenset(names.split("/"))) if names else folder
+    return HtmlFileSource(folder, frozenset(map(path_text, names.split("/")))) if names else folder
 
 
 def _debian(recipe: SourceRecipe, arguments: _Arguments, _time: Instant) -> Source:

@@ -19,6 +19,7 @@ from corpus_builder.cpu_limit import ENDED_BY, OverCpuError, cpu_limit
 from corpus_builder.errors import BuilderError, StageFailedError
 from corpus_builder.extract import DEFAULTS, ExtractSettings, extract, prepare
 from corpus_builder.parts import PartFacts, PartWriter, drop_other_parts, whole_parts
+from corpus_builder.textclean import path_text
 from corpus_builder.workers import Tell, run_tasks
 from corpus_builder.workspace import digest_of, kill_point
 from world_core.errors import WorldError
@@ -122,7 +123,7 @@ def read_shards(
                 FORMAT,
                 number,
                 shard.kind,
-                str(shard.path),
+                path_text(str(shard.path)),
                 shard.arguments,
                 state,
                 repr(extractor),
@@ -262,7 +263,9 @@ def _fingerprint(path: Path) -> str:
     stamps = []
     for root, folders, names in os.walk(path):
         folders.sort()
-        stamps += [f"{root}/{name} {_stamp(Path(root) / name)}" for name in sorted(names)]
+        stamps += [
+            f"{path_text(f'{root}/{name}')} {_stamp(Path(root) / name)}" for name in sorted(names)
+        ]
     return digest_of(stamps)
 
 

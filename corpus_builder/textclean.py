@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 _LINE_ENDS = re.compile(r"\r\n?|\u2028|\u2029|\x0b|\x0c|\x85")
@@ -47,3 +48,8 @@ def header_text(value: bytes) -> str:
     except UnicodeDecodeError:
         text = value.decode("latin-1")
     return one_line(text)
+
+
+def path_text(path: str) -> str:
+    """Return a file's path as valid text, with bytes that are not UTF-8 as escapes."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -16,6 +16,7 @@ from corpus_builder.sources.files import (
     quoted,
     read_body,
 )
+from corpus_builder.textclean import path_text
 from world_core.types import Instant
 from world_core.urls import canonical
 
@@ -73,14 +74,15 @@ class HtmlFolderSource:
 
 def _read(shard: Shard, file: HtmlFile) -> Capture | Loss:
     url = _address(shard, file.path)
+    origin = path_text(file.path)
     if file.target is None:
-        return Loss(file.path, 0, "link out of the folder", url, note=True)
+        return Loss(origin, 0, "link out of the folder", url, note=True)
     time = int(shard.arguments["time"])
     if file.target:
         location = _address(shard, file.target)
-        return Capture(url, time, file.path, 0, status=308, location=location, body=b"")
+        return Capture(url, time, origin, 0, status=308, location=location, body=b"")
     body, flaw = read_body(shard.path / file.path)
-    return Loss(file.path, 0, flaw, url) if flaw else Capture(url, time, file.path, 0, body=body)
+    return Loss(origin, 0, flaw, url) if flaw else Capture(url, time, origin, 0, body=body)
 
 
 def _address(shard: Shard, path: str) -> str:

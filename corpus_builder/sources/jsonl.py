@@ -18,6 +18,7 @@ from corpus_builder.capture import Capture, Loss, Shard
 from corpus_builder.dates import instant
 from corpus_builder.decoders import PackedError, gzip_decoder, unpacked, zstd_decoder
 from corpus_builder.errors import BadSourceError
+from corpus_builder.textclean import path_text
 from world_core.types import Instant
 
 KIND = "jsonl"
@@ -61,7 +62,7 @@ class JsonlSource:
 
     def read(self, shard: Shard) -> Iterator[Capture | Loss]:
         """Yield the file's captures and losses in order; ``offset`` is the line number from 1."""
-        origin = shard.path.name
+        origin = path_text(shard.path.name)
         number = 0
         with shard.path.open("rb") as file:
             try:

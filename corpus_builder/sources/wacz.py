@@ -18,6 +18,7 @@ from corpus_builder.capture import Capture, Loss, Shard
 from corpus_builder.errors import BadSourceError
 from corpus_builder.sources.members import IN_MEMORY
 from corpus_builder.sources.warc import read_archive
+from corpus_builder.textclean import path_text
 from world_core.types import Instant
 
 KIND = "wacz"
@@ -55,9 +56,9 @@ class WaczSource:
         """Yield the captures and losses of the package's archives by name."""
         default_time = int(shard.arguments.get("default_time", "0"))
         with _opened(shard.path) as package:
-            yield from _remarks(shard.path.name, package)
+            yield from _remarks(path_text(shard.path.name), package)
             for name in _archives(package):
-                origin = f"{shard.path.name}/{name}"
+                origin = path_text(f"{shard.path.name}/{name}")
                 with _copied(package, name) as file:
                     if file.tell() > ARCHIVE_LIMIT:
                         yield Loss(origin, 0, "too large")

@@ -15,6 +15,7 @@ from corpus_builder.errors import BadSourceError
 from corpus_builder.sources.http_message import HttpMessage, charset_of, parse_message
 from corpus_builder.sources.members import holds_record
 from corpus_builder.sources.records import Record, read_records
+from corpus_builder.textclean import path_text
 from world_core.types import Instant
 
 KIND = "warc"
@@ -48,7 +49,7 @@ class WarcSource:
         """Yield the archive's captures and losses in file order."""
         with shard.path.open("rb") as file:
             yield from read_archive(
-                file, shard.path.name, int(shard.arguments.get("default_time", "0"))
+                file, path_text(shard.path.name), int(shard.arguments.get("default_time", "0"))
             )
 
 

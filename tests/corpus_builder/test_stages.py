@@ -15,6 +15,7 @@ from corpus_builder.errors import BadSourceError, StageFailedError
 from corpus_builder.extract import ExtractSettings
 from corpus_builder.parts import whole_parts
 from corpus_builder.rows import read_rows
+from corpus_builder.sources.html_folder import HtmlFolderSource
 from corpus_builder.sources.jsonl import JsonlSource
 from corpus_builder.stages import (
     PageExtractor,
@@ -333,3 +334,19 @@ def test_settings_of_the_extractor_count(tmp_path: Path) -> None:
     row = Capture("https://mill.example/a", 5, "f", 1, text="Only four words here.")
     assert isinstance(draft_of(row, strict, 10.0), Loss)
     assert isinstance(draft_of(row, PageExtractor(), 10.0), Draft)
+
+
+def test_names_that_are_not_utf8_are_read(tmp_path: Path) -> None:
+    root = tmp_path / os.fsdecode(b"caf\xe9")
+    root.mkdir()
+    (root / os.fsdecode(b"th\xe9.html")).write_text("<p>The tea is hot and the cup is blue.</p>")
+    facts, digest = read_shards(
+        [HtmlFolderSource(root, "https://s.example/")],
+        tmp_path / "d",
+        extractor=PageExtractor(),
+        cpu_seconds=5.0,
+        workers=1,
+        tell=lambda count: None,
+    )
+    assert (facts.items, facts.drafts, len(digest)) == (1, 1, 64)
+    assert addresses(facts) == {"https://s.example/th%E9.html"}

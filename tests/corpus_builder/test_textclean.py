@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import os
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus_builder.textclean import clean, header_text, one_line, tidy
+from corpus_builder.textclean import clean, header_text, one_line, path_text, tidy
 
 
 @pytest.mark.parametrize(
@@ -57,3 +58,8 @@ def test_clean_text_can_be_stored_and_stays_as_it_is(text: str) -> None:
     assert clean(cleaned) == cleaned
     assert tidy(tidy(text)) == tidy(text)
     assert one_line(one_line(text)) == one_line(text)
+
+
+def test_a_path_is_text_whatever_its_bytes() -> None:
+    assert path_text("d/\xe9.html") == "d/\xe9.html"
+    assert path_text(os.fsdecode(b"d/caf\xe9.html")) == "d/caf\\xe9.html"

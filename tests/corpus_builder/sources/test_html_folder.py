@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,12 @@ def test_a_folder_without_pages(tmp_path: Path) -> None:
     (tmp_path / "style.css").write_text("p {}")
     with pytest.raises(BadSourceError, match="holds no HTML file"):
         HtmlFolderSource(tmp_path, BASE).shards()
+
+
+def test_names_that_are_not_utf8_are_read_and_told(tmp_path: Path) -> None:
+    for name in (b"caf\xe9.html", b"caf\xe9.html.gz"):
+        (tmp_path / os.fsdecode(name)).write_bytes(page("a"))
+    captures, losses = read_all(HtmlFolderSource(tmp_path, BASE))
+    url = f"{BASE}/caf%E9.html"
+    assert captures == [Capture(url, 0, "caf\\xe9.html", 0, body=page("a"))]
+    assert losses == [Loss("caf\\xe9.html.gz", 0, "damaged", url)]
