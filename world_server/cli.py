@@ -64,7 +64,8 @@ def _serve_with(settings: Settings) -> int:
             print(f"Starting {settings.workers} processes on {address_of(bound)}", flush=True)
             return serve_workers(settings, bound)
         worlds = open_worlds(settings.worlds, opener_for(settings, verify=settings.verify))
-        print(f"Serving {', '.join(worlds.names)} on {listen(bound)}", flush=True)
+        names = ", ".join(world.manifest.name for world in worlds.opened)
+        print(f"Serving {names} on {listen(bound)}", flush=True)
         return serve_here(worlds, settings, bound)
 
 

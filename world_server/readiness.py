@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from world_core.errors import WorldError
 from world_server import canary
-from world_server.worlds import ServedWorld, Worlds
+from world_server.worlds import Worlds
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +63,16 @@ class Readiness:
 
     async def _make(self) -> Report:
         names = self._worlds.names
-        states = await asyncio.gather(*(self._state(self._worlds.get(name)) for name in names))
+        states = await asyncio.gather(*(self._state(name) for name in names))
         self._report = Report(dict(zip(names, states, strict=True)))
         self._made = self._clock()
         return self._report
 
-    async def _state(self, world: ServedWorld) -> str:
+    async def _state(self, name: str) -> str:
+        try:
+            world = self._worlds.get(name)
+        except WorldError as error:
+            return f"{error.code}: {error.sentence}"
         manifest = world.manifest
         with world.lease():
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -55,16 +56,23 @@ Opener = Callable[[Path], ServedWorld]
 
 @dataclass(slots=True)
 class _Slot:
-    """A name under which a world is served, and where its next version comes from."""
+    """A name under which a world is served, and where its next version comes from.
 
-    world: ServedWorld
+    ``fault`` says why there is no world.
+    """
+
+    world: ServedWorld | None
     folder: WorldFolder | None = None
     target: Path | None = None
+    fault: WorldError | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Worlds:
-    """Served worlds by name; the first is the one plain requests meet."""
+    """Worlds by name; the first is the one plain requests meet.
+
+    A world that could not be opened keeps its place, so that no other one answers for it.
+    """
 
     def __init__(self, opener: Opener) -> None:
         self._opener = opener
@@ -94,20 +102,35 @@ class Worlds:
             )
         self._slots[name] = _Slot(world, folder, target)
 
+    def add_failed(self, name: str, fault: WorldError, folder: WorldFolder) -> None:
+        """Keep the place of a world that could not be opened: its calls fail until it can be."""
+        self._slots[name] = _Slot(None, folder, fault=fault)
+
     @property
     def names(self) -> list[str]:
-        """Names of the served worlds, the first one first."""
+        """Names of the worlds, the first one first, those that could not be opened included."""
         return list(self._slots)
+
+    @property
+    def opened(self) -> list[ServedWorld]:
+        """The worlds that are open, in the order of their names."""
+        return [slot.world for slot in self._slots.values() if slot.world is not None]
 
     def get(self, name: str = "") -> ServedWorld:
         """Return the world of a name, the first for "".
 
         Raises:
             UnknownWorldError: no world of that name is served.
+            BadWorldError: the world of that name could not be opened.
         """
-        if not name:
-            return next(iter(self._slots.values())).world
-        return self._slot(name).world
+        name = name or next(iter(self._slots))
+        slot = self._slot(name)
+        if slot.world is None:
+            code = "" if slot.fault is None else f" ({slot.fault.code})"
+            raise BadWorldError(
+                f"The world {name!r} cannot be served{code}.", hint="The server's log says why."
+            )
+        return slot.world
 
     async def refresh(self, name: str) -> bool:
         """Switch to the version that the world's pointer names, if it is another; say whether.
@@ -135,16 +158,17 @@ class Worlds:
                     f"{target} holds the world {fresh.manifest.name!r}, not {name!r}.",
                     hint="Let the pointer name a version of the same world.",
                 )
-            old, slot.world = slot.world, fresh
+            old, slot.world, slot.fault = slot.world, fresh, None
             _LOG.info("switched %s to %s", name, fresh.manifest.world_id)
-        closing = asyncio.create_task(old.close())
-        self._closing.add(closing)
-        closing.add_done_callback(self._closing.discard)
+        if old is not None:
+            closing = asyncio.create_task(old.close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
         return True
 
     async def close(self) -> None:
         """Close all worlds, each after its last call."""
-        await asyncio.gather(*self._closing, *(slot.world.close() for slot in self._slots.values()))
+        await asyncio.gather(*self._closing, *(world.close() for world in self.opened))
 
     def _slot(self, name: str) -> _Slot:
         slot = self._slots.get(name)
@@ -156,7 +180,7 @@ class Worlds:
 
 
 def open_worlds(arguments: Sequence[str], opener: Opener) -> Worlds:
-    """Open the worlds of the command line; a bad one is reported and left out.
+    """Open the worlds of the command line; a bad one is reported and only keeps its place.
 
     Raises:
         SettingsError: no world is named, or two have one name.
@@ -167,21 +191,46 @@ def open_worlds(arguments: Sequence[str], opener: Opener) -> Worlds:
             "No world to serve.", hint="Name a world folder, or try: world-server demo."
         )
     worlds = Worlds(opener)
-    faults: list[WorldError] = []
-    for argument in arguments:
-        folder = WorldFolder(Path(argument))
-        try:
-            target = folder.target()
-            world = opener(target)
-        except WorldError as error:
-            faults.append(error)
-            if len(arguments) > 1:  # a single one is the caller's to report
-                _LOG.error("world %s is not served: %s", argument, error)
-            continue
-        worlds.add(world, folder, target)
-    if not worlds.names:
+    folders = [WorldFolder(Path(argument)) for argument in arguments]
+    found = [_try(folder, opener) for folder in folders]
+    faults = [one for one in found if isinstance(one, WorldError)]
+    for argument, one in zip(arguments, found, strict=True):
+        if isinstance(one, WorldError) and len(arguments) > 1:  # a single one is the caller's
+            _LOG.error("world %s is not served: %s", argument, one)
+    if len(faults) == len(found):
         raise faults[0]
+    taken = {one[0].manifest.name for one in found if not isinstance(one, WorldError)}
+    for folder, one in zip(folders, found, strict=True):
+        if isinstance(one, WorldError):
+            name = _free_name(_name_of(folder), taken)
+            taken.add(name)
+            worlds.add_failed(name, one, folder)
+        else:
+            world, target = one
+            worlds.add(world, folder, target)
     return worlds
+
+
+def _try(folder: WorldFolder, opener: Opener) -> tuple[ServedWorld, Path] | WorldError:
+    try:
+        target = folder.target()
+        return opener(target), target
+    except WorldError as error:
+        return error
+
+
+def _name_of(folder: WorldFolder) -> str:
+    """Return the name of a world that could not be opened, the folder's if it cannot be read."""
+    try:
+        return manifests.read(folder.target()).name
+    except WorldError:
+        return folder.path.resolve().name
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    """Return the name, with a number that no path can hold where another world has it."""
+    numbered = (f"{name}#{number}" for number in itertools.count(2))
+    return next(one for one in itertools.chain((name,), numbered) if one not in taken)
 
 
 def opener_for(settings: Settings, *, verify: bool) -> Opener:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.world_server.conftest import Starter
@@ -71,13 +72,59 @@ def test_nothing_to_serve_is_refused() -> None:
         open_worlds([], Shelf())
 
 
-def test_a_bad_world_is_left_out_and_named(
+def test_a_bad_world_keeps_its_place_and_is_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.ERROR, logger="world_server"):
-        worlds = open_worlds([str(tmp_path / "a" / "bad"), str(tmp_path / "b" / "v1")], Shelf())
-    assert worlds.names == ["b"]
+        worlds = open_worlds([str(tmp_path / "bad"), str(tmp_path / "b" / "v1")], Shelf())
+    assert worlds.names == ["bad", "b"]
+    assert [world.manifest.name for world in worlds.opened] == ["b"]
     assert "passages.bin" in caplog.text
+    for name in ("", "bad"):
+        with pytest.raises(
+            BadWorldError, match=r"'bad' cannot be served \(damaged_file\)"
+        ) as caught:
+            worlds.get(name)
+        assert caught.value.code == "bad_world"
+        assert str(tmp_path) not in str(caught.value)
+    assert worlds.get("b").manifest.name == "b"
+
+
+def test_a_good_world_has_its_name_before_a_bad_one(tmp_path: Path) -> None:
+    arguments = [*(tmp_path / part / "bad" for part in ("1", "2")), tmp_path / "bad" / "v1"]
+    worlds = open_worlds([str(argument) for argument in arguments], Shelf())
+    assert worlds.names == ["bad#2", "bad#3", "bad"]
+    assert worlds.get("bad").manifest.version == "v1"
+    with pytest.raises(BadWorldError):
+        worlds.get()
+
+
+async def test_nobody_answers_for_a_world_that_could_not_be_opened(tmp_path: Path) -> None:
+    worlds = open_worlds([str(pointed(tmp_path, "bad")), str(tmp_path / "b" / "v1")], Shelf())
+    app = create_app(worlds, Settings(ready_s=0.01))
+    transport = httpx.ASGITransport(app=app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+        for prefix in ("", "/w/atlas"):
+            refused = await client.post(f"{prefix}/v1/search", json={"query": "x"})
+            problem = refused.json()
+            assert refused.status_code == 503
+            assert (problem["outcome"], problem["code"]) == ("internal", "bad_world")
+            serper = await client.get(f"{prefix}/search?q=x")
+            assert (serper.status_code, serper.json()["statusCode"]) == (503, 503)
+            page = await client.get(f"{prefix}/https://site1.example/page/1")
+            assert page.status_code == 503
+        assert (await client.post("/w/b/v1/search", json={"query": "x"})).status_code == 200
+        ready = await client.get("/ready")
+        assert ready.status_code == 503
+        assert ready.json()["worlds"] == {
+            "atlas": "bad_world: The world 'atlas' cannot be served (damaged_file).",
+            "b": "ok",
+        }
+        assert [one["name"] for one in (await client.get("/info")).json()["worlds"]] == ["b"]
+        pointed(tmp_path, "v2")
+        assert await worlds.refresh("atlas")
+        assert (await client.post("/v1/search", json={"query": "x"})).status_code == 200
+    await worlds.close()
 
 
 def test_only_bad_worlds_are_an_error(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ async def index(service: Service, request: Request) -> Reply:
     """Return the first page to a browser, and a short text about the routes to everybody else."""
     if "text/html" in request.header(b"accept").lower():
         return _asset(service, "index.html")
-    names = ", ".join(service.worlds.names)
+    names = ", ".join(world.manifest.name for world in service.worlds.opened)
     text = (
         f"SearchWorld serves: {names}\n\n"
         'Search (Serper):  POST /search   {"q": "..."}\n'
@@ -92,7 +92,7 @@ async def metrics(service: Service, _request: Request) -> Reply:
 
 async def info(service: Service, _request: Request) -> Reply:
     """Return what is served: names, ids, counts, clocks, encoders and engines."""
-    worlds = [_described(service.worlds.get(name).manifest) for name in service.worlds.names]
+    worlds = [_described(world.manifest) for world in service.worlds.opened]
     return json_reply({"version": metadata.version("searchworld"), "worlds": worlds})
 
 
