@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import shutil
 import subprocess
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT
 from tests.journeys.processes import refused
-from tests.support import command, running_server
+from tests.support import RunningServer, command, free_port
 from world_core import manifest as manifests
 from world_core.manifest import MANIFEST_NAME
 
@@ -42,6 +45,27 @@ def damaged_copies(world: Path, folder: Path) -> dict[str, Path]:
         flip(copy, name)
         copies[name] = copy
     return copies
+
+
+@contextlib.contextmanager
+def unready_server(folder: Path, *worlds: Path) -> Iterator[RunningServer]:
+    """Serve worlds, of which not all are good, from where the first request is answered."""
+    port, log = free_port(), folder / "server.log"
+    words = [command("world-server"), "serve", *map(str, worlds), "--port", str(port)]
+    with (
+        log.open("w", encoding="utf-8") as output,
+        subprocess.Popen(words, cwd=ROOT, stdout=output, stderr=output, text=True) as process,
+    ):
+        try:
+            server = RunningServer(process, f"http://127.0.0.1:{port}", log)
+            deadline = time.monotonic() + 60
+            while "Serving" not in log.read_text(encoding="utf-8"):
+                assert process.poll() is None, log.read_text(encoding="utf-8")
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            yield server
+        finally:
+            process.terminate()
 
 
 @pytest.fixture(
@@ -74,17 +98,30 @@ def test_one_bad_world_alone_is_one_sentence(plain_world: Path, tmp_path: Path) 
     assert f"'passages.bin' of world {copy} differs from its digest" in said
 
 
-def test_a_good_world_beside_bad_ones_is_served(plain_world: Path, tmp_path: Path) -> None:
+def test_a_good_world_after_bad_ones_is_served_by_its_name(
+    plain_world: Path, tmp_path: Path
+) -> None:
     bad = damaged_copies(plain_world, tmp_path)
-    first, *others = map(str, bad.values())
-    with running_server(tmp_path, "serve", first, str(plain_world), *others) as server:
-        assert server.ask("/search", {"q": "harbour"}).json()["organic"]  # type: ignore[index]
+    first, *others = bad.values()
+    name = manifests.read(plain_world).name
+    with unready_server(tmp_path, first, plain_world, *others) as server:
+        assert server.ask(f"/w/{name}/search", {"q": "harbour"}).json()["organic"]  # type: ignore[index]
+        assert server.ask("/search", {"q": "harbour"}).status == 503
         (served,) = server.ask("/info").json()["worlds"]  # type: ignore[index]
         assert served["world_id"] == manifests.read(plain_world).world_id
-        assert server.ask("/ready").status == 200
+        assert server.ask("/ready").status == 503
         log = server.log.read_text(encoding="utf-8")
     assert log.count("is not served") == len(bad)
     assert "Traceback" not in log
+
+
+def test_a_good_world_before_a_bad_one_is_the_plain_one(plain_world: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(plain_world, copy)
+    flip(copy, "passages.bin")
+    with unready_server(tmp_path, plain_world, copy) as server:
+        assert server.ask("/search", {"q": "harbour"}).json()["organic"]  # type: ignore[index]
+        assert server.ask("/ready").status == 503
 
 
 @pytest.mark.slow
