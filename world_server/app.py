@@ -71,11 +71,14 @@ def create_app(worlds: Worlds, settings: Settings) -> WorldApp:
         StopSignals(lambda: setattr(service, "stopping", True)).install()
         watcher = asyncio.create_task(watch(service))
         # What is yielded reaches the protocol of each connection, see protocol.py.
-        yield {"head_limit": settings.head_limit, "head_s": settings.head_s}
-        watcher.cancel()
-        with suppress(asyncio.CancelledError):
-            await watcher
-        await worlds.close()
+        try:
+            yield {"head_limit": settings.head_limit, "head_s": settings.head_s}
+            watcher.cancel()
+            with suppress(asyncio.CancelledError):
+                await watcher
+        finally:
+            watcher.cancel()
+            await worlds.close()
 
     app = WorldApp(
         title="SearchWorld",

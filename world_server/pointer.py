@@ -28,9 +28,9 @@ class WorldFolder:
             ForeignWorldError: neither a world nor a pointer is there, or the pointer is no name.
         """
         pointer = self.path / POINTER_NAME
-        if (self.path / MANIFEST_NAME).exists() or not pointer.exists():
-            return self.path
         try:
+            if (self.path / MANIFEST_NAME).exists() or not pointer.exists():
+                return self.path
             with pointer.open("rb") as file:
                 text = file.read(_POINTER_LIMIT).decode("utf-8").strip()
             return self.path / check_name(text)

@@ -99,6 +99,19 @@ async def answered(work: Awaitable[Reply], render: Renderer, request: Request) -
     )
 
 
+async def contained(work: Awaitable[None], what: str) -> None:
+    """Await the work of a task that must live on, and log what it failed with.
+
+    This is the boundary of one look at the disk: nothing but a cancellation passes it.
+    """
+    try:
+        await work
+    except (WorldError, OSError) as error:
+        _LOG.error("%s: %s", what, error)
+    except Exception:  # noqa: BLE001 - the boundary of one look at the disk
+        _LOG.exception("%s: an error nobody foresaw", what)
+
+
 def _outcome_of(error: WorldError) -> Outcome:
     if isinstance(error, UnauthorizedError):
         return Outcome.UNAUTHORIZED

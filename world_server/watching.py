@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 
 from world_core.errors import WorldError
+from world_server.problems import contained
 from world_server.service import Service
-
-_LOG = logging.getLogger(__name__)
 
 
 async def watch(service: Service) -> None:
@@ -22,16 +20,22 @@ async def look_once(service: Service) -> None:
     """Switch the worlds whose pointer names another version, and read a changed keys file.
 
     A version that cannot be served, or a keys file that cannot be read, is reported and the old
-    one stays in force.
+    one stays in force; so it is after an error that nobody foresaw.
     """
     for name in service.worlds.names:
-        try:
-            if await service.worlds.refresh(name):
-                service.metrics.count_switch("done")
-        except WorldError as error:
-            service.metrics.count_switch("refused")
-            _LOG.error("world %s was not switched: %s", name, error)
+        await contained(_follow(service, name), f"world {name} was not switched")
+    await contained(_read_keys(service), "the old keys stay in force")
+
+
+async def _follow(service: Service, name: str) -> None:
     try:
-        service.keys.refresh()
-    except WorldError as error:
-        _LOG.error("the old keys stay in force: %s", error)
+        switched = await service.worlds.refresh(name)
+    except (WorldError, OSError):
+        service.metrics.count_switch("refused")
+        raise
+    if switched:
+        service.metrics.count_switch("done")
+
+
+async def _read_keys(service: Service) -> None:
+    service.keys.refresh()

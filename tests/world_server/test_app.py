@@ -120,6 +120,14 @@ async def test_the_life_cycle_watches_and_closes(start: Starter) -> None:
     assert running.engine.closed
 
 
+async def test_worlds_are_closed_after_a_life_that_failed(start: Starter) -> None:
+    running = start()
+    with pytest.raises(RuntimeError, match="it ended badly"):
+        async with running.app.router.lifespan_context(running.app):
+            raise RuntimeError("it ended badly")
+    assert running.engine.closed
+
+
 async def test_a_websocket_is_refused(running: Running) -> None:
     sent: list[dict[str, object]] = []
 

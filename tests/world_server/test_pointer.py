@@ -41,3 +41,14 @@ def test_a_pointer_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     (tmp_path / "current").mkdir()
     with pytest.raises(ForeignWorldError, match="names no version folder"):
         WorldFolder(tmp_path).target()
+
+
+def test_a_folder_that_may_not_be_looked_into_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(13, "denied", str(path))
+
+    monkeypatch.setattr(Path, "exists", refuse)
+    with pytest.raises(ForeignWorldError, match="names no version folder"):
+        WorldFolder(tmp_path).target()

@@ -30,7 +30,7 @@ from world_server.errors import (
     WrongMethodError,
 )
 from world_server.exchange import Reply, Request
-from world_server.problems import Problem, answered, problem_of
+from world_server.problems import Problem, answered, contained, problem_of
 
 CASES: list[tuple[WorldError, Outcome, int, str]] = [
     (BadInputError("x"), Outcome.BAD_REQUEST, 400, "bad_request"),
@@ -107,6 +107,32 @@ async def test_an_unforeseen_error_is_internal_and_tells_nothing(
     assert reply.status == 503
     assert b'"code":"internal"' in reply.body
     assert b"secret detail" not in reply.body
+
+
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        (WorldError("It is bad."), "a look: It is bad."),
+        (PermissionError(13, "denied"), "a look: [Errno 13] denied"),
+        (ZeroDivisionError("x"), "a look: an error nobody foresaw"),
+    ],
+)
+async def test_a_task_that_must_live_on_is_told_what_failed(
+    failure: Exception, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work() -> None:
+        raise failure
+
+    await contained(work(), "a look")
+    assert [record.message for record in caplog.records] == [said]
+
+
+async def test_a_task_that_must_live_on_can_be_cancelled() -> None:
+    async def work() -> None:
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await contained(work(), "a look")
 
 
 async def test_a_client_that_left_gets_no_reply() -> None:
