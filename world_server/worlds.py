@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -54,6 +55,23 @@ Opener = Callable[[Path], ServedWorld]
 """Opens and proves the world in a folder; blocks; raises WorldError when it cannot be served."""
 
 
+RETRY_S = 30.0
+"""Seconds after which a version that could not be served is tried again, changed or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """A version that was tried in vain: its folder, its manifest then, and when that was."""
+
+    target: Path
+    stamp: tuple[int, int] | None
+    tried: float
+
+    def holds(self, target: Path, stamp: tuple[int, int] | None, now: float) -> bool:
+        """True while trying that folder again would most likely end as before."""
+        return (self.target, self.stamp) == (target, stamp) and now - self.tried < RETRY_S
+
+
 @dataclass(slots=True)
 class _Slot:
     """A name under which a world is served, and where its next version comes from.
@@ -65,6 +83,7 @@ class _Slot:
     folder: WorldFolder | None = None
     target: Path | None = None
     fault: WorldError | None = None
+    refusal: _Refusal | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -74,8 +93,9 @@ class Worlds:
     A world that could not be opened keeps its place, so that no other one answers for it.
     """
 
-    def __init__(self, opener: Opener) -> None:
+    def __init__(self, opener: Opener, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._opener = opener
+        self._clock = clock
         self._slots: dict[str, _Slot] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -132,11 +152,12 @@ class Worlds:
             )
         return slot.world
 
-    async def refresh(self, name: str) -> bool:
+    async def refresh(self, name: str, *, again: bool = False) -> bool:
         """Switch to the version that the world's pointer names, if it is another; say whether.
 
         The new version is opened and proved beside the old one; calls that are inside the old one
-        end there, then it is closed.
+        end there, then it is closed. A version that was tried in vain is passed over until its
+        manifest changes or ``RETRY_S`` are over, unless ``again`` is true.
 
         Raises:
             UnknownWorldError: no world of that name is served.
@@ -148,9 +169,13 @@ class Worlds:
                 return False
             target = slot.folder.target()
             if target == slot.target:
+                slot.refusal = None
                 return False
-            # Remembered before it is opened: a bad version is tried once, not every second.
-            slot.target = target
+            now, stamp, last = self._clock(), _stamp(target), slot.refusal
+            if not again and last is not None and last.holds(target, stamp, now):
+                return False
+            # Remembered before it is opened, so that any error counts.
+            slot.refusal = _Refusal(target, stamp, now)
             fresh = await asyncio.to_thread(self._opener, target)
             if fresh.manifest.name != name:
                 await fresh.engine.close()
@@ -158,7 +183,8 @@ class Worlds:
                     f"{target} holds the world {fresh.manifest.name!r}, not {name!r}.",
                     hint="Let the pointer name a version of the same world.",
                 )
-            old, slot.world, slot.fault = slot.world, fresh, None
+            old, slot.world, slot.target = slot.world, fresh, target
+            slot.fault = slot.refusal = None
             _LOG.info("switched %s to %s", name, fresh.manifest.world_id)
         if old is not None:
             closing = asyncio.create_task(old.close())
@@ -209,6 +235,15 @@ def open_worlds(arguments: Sequence[str], opener: Opener) -> Worlds:
             world, target = one
             worlds.add(world, folder, target)
     return worlds
+
+
+def _stamp(target: Path) -> tuple[int, int] | None:
+    """Return what tells one manifest of a folder from another, ``None`` if it has none."""
+    try:
+        found = (target / manifests.MANIFEST_NAME).stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def _try(folder: WorldFolder, opener: Opener) -> tuple[ServedWorld, Path] | WorldError:

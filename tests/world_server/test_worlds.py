@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import os
 from pathlib import Path
 
 import httpx
@@ -173,6 +175,46 @@ async def test_a_bad_version_is_tried_once_and_the_old_one_stays(tmp_path: Path)
     pointed(tmp_path, "v3")
     assert await worlds.refresh("atlas")
     assert worlds.get().manifest.version == "v3"
+    await worlds.close()
+
+
+async def test_a_refused_version_is_tried_again_when_it_may_be_good(tmp_path: Path) -> None:
+    shelf, now, broken = Shelf(), [100.0], [True]
+
+    def opener(folder: Path) -> ServedWorld:
+        if broken[0]:
+            shelf.opened.append(folder.name)
+            raise RuntimeError("a library failed")
+        return shelf(folder)
+
+    folder = pointed(tmp_path, "v2")
+    (folder / "v2").mkdir()
+    worlds = Worlds(opener, clock=lambda: now[0])
+    worlds.add(served("atlas"), WorldFolder(folder), folder / "v1")
+    tries = 0
+
+    async def is_tried(*, again: bool = False) -> bool:
+        nonlocal tries
+        with contextlib.suppress(RuntimeError):
+            assert not await worlds.refresh("atlas", again=again)
+        before, tries = tries, len(shelf.opened)
+        return tries > before
+
+    assert await is_tried()
+    assert not await is_tried()
+    assert await is_tried(again=True)
+    (folder / "v2" / "manifest.json").write_text("{}")
+    assert await is_tried()
+    os.utime(folder / "v2" / "manifest.json", ns=(1, 1))
+    assert await is_tried()
+    now[0] += 29.0
+    assert not await is_tried()
+    now[0] += 1.0
+    assert await is_tried()
+    broken[0] = False
+    assert await worlds.refresh("atlas", again=True)
+    assert worlds.get().manifest.version == "v2"
+    assert not await worlds.refresh("atlas", again=True)
     await worlds.close()
 
 

@@ -9,13 +9,13 @@ from world_server.service import Service
 
 
 async def switch(service: Service, request: Request) -> Reply:
-    """Switch a world to the version its pointer names, now.
+    """Switch a world to the version its pointer names, now, even one that was refused before.
 
     Only this process switches at once; the others follow with their next look at the pointer.
     """
     name = request.tail
     try:
-        switched = await service.worlds.refresh(name)
+        switched = await service.worlds.refresh(name, again=True)
     except WorldError:
         service.metrics.count_switch("refused")
         raise
