@@ -13,20 +13,27 @@ from world_server.errors import (
     BodyTooLargeError,
     ClientLeftError,
     DeadlineError,
+    NoRouteError,
     OverloadedError,
     RequestError,
     SlowBodyError,
     UnauthorizedError,
+    UnknownWorldError,
     WrongMethodError,
 )
 from world_server.exchange import Reply, Request
 
 _LOG = logging.getLogger(__name__)
+_NOT_THE_MODELS = (NoRouteError, SlowBodyError, UnknownWorldError, WrongMethodError)
+"""Bad requests that come of a wrong address or a bad line; no model writes those."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What a failed request came to; ``headers`` are those every dialect must send."""
+    """What a failed request came to; ``headers`` are those every dialect must send.
+
+    ``of_model`` is false for a bad request that no model can have caused.
+    """
 
     outcome: Outcome
     code: str
@@ -35,6 +42,7 @@ class Problem:
     hint: str = ""
     field: str = ""
     headers: tuple[tuple[str, str], ...] = ()
+    of_model: bool = True
 
     @property
     def retryable(self) -> bool:
@@ -44,7 +52,7 @@ class Problem:
     @property
     def trainable(self) -> bool:
         """True when a trainer may learn from it: the model itself wrote the request."""
-        return self.outcome is Outcome.BAD_REQUEST
+        return self.outcome is Outcome.BAD_REQUEST and self.of_model
 
 
 Renderer = Callable[[Problem, Request], Reply]
@@ -70,6 +78,7 @@ def problem_of(error: WorldError) -> Problem:
         hint=error.hint,
         field=error.field if isinstance(error, BadFieldError) else "",
         headers=headers,
+        of_model=not isinstance(error, _NOT_THE_MODELS),
     )
 
 

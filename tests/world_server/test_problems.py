@@ -7,6 +7,7 @@ import pytest
 
 import world_core.errors
 import world_server.errors
+from tests.world_server.conftest import Running
 from world_client.wire import Outcome
 from world_core.errors import (
     BadInputError,
@@ -23,6 +24,7 @@ from world_server.errors import (
     BodyTooLargeError,
     ClientLeftError,
     DeadlineError,
+    NoRouteError,
     OverloadedError,
     SlowBodyError,
     UnauthorizedError,
@@ -39,6 +41,7 @@ CASES: list[tuple[WorldError, Outcome, int, str]] = [
     (SlowBodyError("x"), Outcome.BAD_REQUEST, 408, "slow_body"),
     (UnknownWorldError("x"), Outcome.BAD_REQUEST, 404, "unknown_world"),
     (WrongMethodError("x", allowed=("GET",)), Outcome.BAD_REQUEST, 405, "wrong_method"),
+    (NoRouteError("x"), Outcome.BAD_REQUEST, 404, "no_route"),
     (UnauthorizedError("x"), Outcome.UNAUTHORIZED, 401, "unauthorized"),
     (OverloadedError("x", retry_after=3), Outcome.OVERLOADED, 503, "overloaded"),
     (DeadlineError("x"), Outcome.DEADLINE, 504, "deadline"),
@@ -65,7 +68,8 @@ def test_every_error_has_its_outcome(
 ) -> None:
     problem = problem_of(error)
     assert (problem.outcome, problem.status, problem.code) == (outcome, status, code)
-    assert problem.trainable is (outcome is Outcome.BAD_REQUEST)
+    of_setup = {"slow_body", "unknown_world", "wrong_method", "no_route"}
+    assert problem.trainable is (outcome is Outcome.BAD_REQUEST and code not in of_setup)
     assert problem.retryable is (
         outcome in (Outcome.OVERLOADED, Outcome.DEADLINE, Outcome.INTERNAL)
     )
@@ -94,6 +98,15 @@ async def test_no_dialect_shows_our_failure_as_anything_else(
     if outcome is not Outcome.UNAUTHORIZED:
         assert reply.status == status
     assert reply.headers.get("Retry-After") == ("3" if outcome is Outcome.OVERLOADED else None)
+
+
+async def test_a_wrong_address_teaches_nothing(running: Running) -> None:
+    for method, path in (("GET", "/nothing"), ("GET", "/v1/search"), ("POST", "/w/no/v1/search")):
+        reply = await running.client.request(method, path, content=b'{"query": "x"}')
+        assert reply.json()["outcome"] == "bad_request"
+        assert reply.json()["trainable"] is False
+    reply = await running.client.post("/v1/search", json={"query": 7})
+    assert reply.json()["trainable"] is True
 
 
 async def test_an_unforeseen_error_is_internal_and_tells_nothing(
