@@ -58,6 +58,7 @@ SEARCH = Route("serper_search", serper.search, serper.render, _ASK)
 SCRAPE = Route("serper_scrape", serper.scrape, serper.render, _ASK)
 READER = Route("jina_reader", jina.read, jina.render, _ASK, key_in_query=False)
 INDEX = Route("index", pages.index, native.render, ("GET",), Access.PUBLIC)
+SLASH = Route("index", pages.add_slash, native.render, ("GET",), Access.PUBLIC)
 SWITCH = Route("switch", control.switch, native.render, ("POST",), Access.CONTROL)
 
 
@@ -100,7 +101,10 @@ def resolve(scope: Scope) -> Match:
         if found is None:
             return Match(NOWHERE)
         world = found[1]
-        path = path[found.end() :] or "/"
+        path = path[found.end() :]
+        if not path and scope["method"] in ("GET", "HEAD"):
+            return Match(SLASH, world)
+        path = path or "/"
     host = _header(scope, b"host").partition(":")[0].lower()
     if host == READER_HOST:
         route, tail = _reader(scope, path[1:])

@@ -48,6 +48,14 @@ async def index(service: Service, request: Request) -> Reply:
     return Reply(text.encode(), media_type=TEXT)
 
 
+async def add_slash(_service: Service, request: Request) -> Reply:
+    """Send a caller of ``/w/NAME`` to ``/w/NAME/``, where the page finds its files."""
+    query = b"?" + request.query_string if request.query_string else b""
+    # Relative, so that it holds behind a proxy that adds a prefix.
+    location = f"{request.world}/{query.decode('latin-1')}"
+    return Reply(b"", 307, TEXT, {"Location": location})
+
+
 async def script(service: Service, _request: Request) -> Reply:
     """Return the script of the first page."""
     return _asset(service, "app.js")

@@ -105,3 +105,11 @@ async def test_what_a_key_closes(start: Starter, path: str, open_to_all: bool) -
     client = start(keys=("good",)).client
     assert (await client.get(path)).status_code == (200 if open_to_all else 401)
     assert (await client.get(path, headers={"X-API-KEY": "good"})).status_code == 200
+
+
+async def test_a_world_without_its_slash_is_sent_to_it(running: Running) -> None:
+    for query in ("", "?q=a%20b"):
+        sent = await running.client.get(f"/w/stub{query}", follow_redirects=False)
+        assert (sent.status_code, sent.headers["location"]) == (307, f"stub/{query}")
+        page = await running.client.get(f"/w/stub{query}", follow_redirects=True)
+        assert (page.status_code, page.url.path) == (200, "/w/stub/")
