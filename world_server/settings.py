@@ -8,6 +8,7 @@ from this table.
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import tomllib
 import typing
@@ -151,7 +152,8 @@ class Settings:
         for row in dataclasses.fields(self):
             value = getattr(self, row.name)
             if value != row.default:
-                text = ",".join(value) if isinstance(value, tuple) else str(value)
+                # JSON, since a folder's name may hold a comma.
+                text = json.dumps(value) if isinstance(value, tuple) else str(value)
                 found[ENV_PREFIX + row.name.upper()] = text
         return found
 
@@ -280,6 +282,8 @@ def _parsed(variable: str, text: str, kind: type) -> object:
     """Return the value that a text of the environment stands for."""
     text = text.strip()
     if kind is tuple:
+        if text.startswith('["'):
+            return _json_list(variable, text)
         return tuple(part.strip() for part in text.split(",") if part.strip())
     if kind is bool:
         if text.lower() in _TRUE | _FALSE:
@@ -292,3 +296,15 @@ def _parsed(variable: str, text: str, kind: type) -> object:
         except ValueError:
             pass
     raise SettingsError(f"{variable} is {text!r}, which is no {kind.__name__}.", hint=_HINT)
+
+
+def _json_list(variable: str, text: str) -> tuple[str, ...]:
+    """Return the texts of a JSON array, as ``to_environment`` writes it."""
+    try:
+        items = json.loads(text)
+    except ValueError:
+        items = None
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        # Not shown: it may hold keys.
+        raise SettingsError(f"{variable} is no JSON array of texts.", hint=_HINT)
+    return tuple(items)

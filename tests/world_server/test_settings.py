@@ -158,3 +158,19 @@ def test_every_setting_is_documented_and_read() -> None:
 
 def test_the_page_of_the_docs_is_current() -> None:
     assert (ROOT / "docs" / "settings.md").read_text("utf-8") == as_markdown()
+
+
+@pytest.mark.parametrize("folders", [("a,b", "c"), (" a ", "[x]"), ('["q"]',), ("\u9577\u6c5f",)])
+def test_lists_reach_the_workers_whatever_they_hold(folders: tuple[str, ...]) -> None:
+    assert load({}, Settings(worlds=folders).to_environment()).worlds == folders
+
+
+@pytest.mark.parametrize("text", ['["a"', '["a", 1]'])
+def test_a_broken_json_list_is_refused_unseen(text: str) -> None:
+    with pytest.raises(SettingsError, match="WORLD_KEYS is no JSON array") as caught:
+        load({}, {"WORLD_KEYS": text})
+    assert text not in str(caught.value)
+
+
+def test_a_list_with_commas_may_begin_with_a_bracket() -> None:
+    assert load({}, {"WORLD_WORLDS": "[a],b"}).worlds == ("[a]", "b")
