@@ -55,6 +55,8 @@ from world_core.passages import PassageFile
 TOLD = frozenset({LOOP, NOWHERE, SAME_TIME})
 """What becomes of a draft that is worth a note, though it costs no page."""
 
+NO_CLOCK = "world clock is 1970-01-01: give --clock"
+
 FORMAT = 2
 """Raised when the output of the snapshot or a later stage changes for equal input."""
 
@@ -313,7 +315,9 @@ class _Run:
         """Return the manifest without file digests, engine version and canaries."""
         recipe = self.recipe
         languages = tuple(sorted(snapshot.languages))
-        clock = recipe.clock if recipe.clock is not None else snapshot.capture_to
+        clock = recipe.clock if recipe.clock is not None else snapshot.present
+        if recipe.clock is None and not clock:
+            self.report.notes[NO_CLOCK] = 1
         return Manifest(
             name=recipe.name,
             world_id=str(tables["world_id"]),
@@ -346,7 +350,7 @@ class _Run:
             ),
             capture_from=snapshot.capture_from,
             capture_to=snapshot.capture_to,
-            clock=clock or 0,
+            clock=clock,
         )
 
     def _with_canaries(self, folder: Path, manifest: Manifest) -> Manifest:

@@ -65,7 +65,7 @@ class Snapshot:
     """What a snapshot came to; the pages and dead links lie in files.
 
     ``counts`` says what became of every draft and adds up to ``drafts``; ``losses`` are those that
-    cost a page.
+    cost a page. ``newest_date`` is the last day of publication or change that a version names.
     """
 
     drafts: int = 0
@@ -78,11 +78,17 @@ class Snapshot:
     languages: set[str] = field(default_factory=set)
     capture_from: Instant | None = None
     capture_to: Instant | None = None
+    newest_date: Instant | None = None
 
     @property
     def versions(self) -> int:
         """Versions of all pages."""
         return sum(self.block_versions)
+
+    @property
+    def present(self) -> Instant:
+        """The last capture; where captures have no time the newest date, 0 if there is none."""
+        return self.capture_to or max(0, self.newest_date or 0)
 
     def as_facts(self) -> dict[str, object]:
         """Return the snapshot as plain values for a stage's marker."""
@@ -357,4 +363,10 @@ def _final_pages(
         snapshot.pages += 1
         snapshot.links += sum(len(version.links) for version in page.versions)
         snapshot.languages.update(version.language for version in page.versions)
+        snapshot.newest_date = max(_dates(page, snapshot.newest_date), default=None)
         yield page
+
+
+def _dates(page: PageRecord, known: Instant | None) -> Iterator[Instant]:
+    named = (date for version in page.versions for date in (version.published, version.modified))
+    return (date for date in (known, *named) if date is not None)

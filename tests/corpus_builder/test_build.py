@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from corpus_builder import publish, stages
-from corpus_builder.build import build
+from corpus_builder.build import NO_CLOCK, build
 from corpus_builder.errors import (
     BadRecipeError,
     EmptyWorldError,
@@ -305,6 +305,22 @@ def test_versions_are_seen_at_their_time(tmp_path: Path) -> None:
     assert answer.outcome is Outcome.NOT_YET_PUBLISHED
     assert not engine.search(SearchCall("bridge"), early).hits
     engine.close()
+
+
+@pytest.mark.parametrize(
+    ("dates", "clock", "notes"),
+    [({"published": "2020-01-02"}, EPOCH.timestamp() + DAY, {}), ({}, 0, {NO_CLOCK: 1})],
+)
+def test_a_dump_without_times_has_the_clock_of_its_newest_page(
+    tmp_path: Path, dates: dict[str, object], clock: int, notes: dict[str, int]
+) -> None:
+    row = {"url": "https://news.example/a", "title": "News", "text": "The bridge is open.", **dates}
+    engine = build_rows(tmp_path, [row])
+    assert engine.generation.manifest.clock == clock
+    assert engine.fetch(FetchCall("news.example/a")).outcome is Outcome.OK
+    engine.close()
+    report = publish.report_path(publish.resolve(tmp_path / "worlds" / "rows"))
+    assert json.loads(report.read_text())["notes"] == notes
 
 
 def test_spellings_of_one_address_are_one_page(tmp_path: Path) -> None:

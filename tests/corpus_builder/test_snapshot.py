@@ -182,6 +182,24 @@ def test_a_merged_page_begins_with_the_first_capture_of_any(tmp_path: Path, part
     assert (made.capture_from, made.capture_to) == (2, 8)
 
 
+@pytest.mark.parametrize(
+    ("times", "dates", "expected"),
+    [
+        ((3, 5), {"published": 9}, 5),
+        ((0, 0), {"published": 7, "modified": 9}, 9),
+        ((0, 0), {"published": 9, "modified": 7}, 9),
+        ((0, 0), {"published": -9}, 0),
+        ((0, 0), {}, 0),
+    ],
+)
+def test_the_present_is_the_last_capture_or_else_the_newest_date(
+    tmp_path: Path, times: tuple[int, int], dates: dict[str, object], expected: int
+) -> None:
+    made, _, _ = run(tmp_path, [draft("a", times[0], "", **dates), draft("b", times[1])])
+    assert made.present == expected
+    assert Snapshot.from_facts(made.as_facts()) == made
+
+
 def test_no_drafts_make_an_empty_snapshot(tmp_path: Path) -> None:
     made, pages, dead = run(tmp_path, [])
     assert (made.drafts, pages, dead) == (0, [], [])
