@@ -205,4 +205,4 @@ def _error(response: httpx.Response) -> ClientError:
     kind = CALL_ERRORS.get(problem.outcome.value)
     if kind is None:
         return ProtocolError(f"{response.url.path} failed with the outcome {problem.outcome}.")
-    return kind(problem.message, code=problem.code, hint=problem.hint)
+    return kind(problem.message, code=problem.code, hint=problem.hint, trainable=problem.trainable)

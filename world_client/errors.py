@@ -27,10 +27,14 @@ class ClientError(Exception):
     """
 
     outcome: ClassVar[str] = "internal"
-    trainable: ClassVar[bool] = False
+    trainable: bool = False
 
-    def __init__(self, sentence: str, *, code: str = "", hint: str = "") -> None:
+    def __init__(
+        self, sentence: str, *, code: str = "", hint: str = "", trainable: bool | None = None
+    ) -> None:
         super().__init__(sentence)
+        if trainable is not None:
+            self.trainable = trainable
         self.sentence = sentence
         self.code = code or self.outcome
         self.hint = hint
@@ -44,7 +48,7 @@ class CallFailedError(ClientError):
 
 
 class BadRequestError(CallFailedError):
-    """The request is malformed; the model wrote it, so a trainer may learn from it."""
+    """The request is malformed; a trainer may learn from it unless the server says otherwise."""
 
     outcome = "bad_request"
     trainable = True

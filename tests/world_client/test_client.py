@@ -46,7 +46,13 @@ def search_answer(query: str) -> dict[str, Any]:
 
 
 def problem(outcome: str, status: int, **headers: str) -> Reply:
-    content = {"outcome": outcome, "code": f"{outcome}_code", "message": "It failed.", "hint": "H."}
+    content = {
+        "outcome": outcome,
+        "code": f"{outcome}_code",
+        "message": "It failed.",
+        "hint": "H.",
+        "trainable": outcome == "bad_request",
+    }
     return reply(content, status, **headers)
 
 
@@ -124,6 +130,18 @@ async def test_each_failed_outcome_has_its_error(
     assert caught.value.code == f"{outcome}_code"
     assert caught.value.trainable is trainable
     assert len(server.requests) == 1, "a failure that cannot heal is not tried again"
+
+
+async def test_the_server_says_what_a_trainer_may_learn_from(scripted: Start) -> None:
+    async def handler(request: Request) -> Reply:
+        content = {"outcome": "bad_request", "code": "no_route", "message": "Nothing is here."}
+        return reply(content, 404)
+
+    server = await scripted(handler)
+    async with WorldClient(server.url) as client:
+        with pytest.raises(BadRequestError) as caught:
+            await client.search("q")
+    assert caught.value.trainable is False
 
 
 async def test_an_overloaded_server_is_asked_again_after_its_time(scripted: Start) -> None:
