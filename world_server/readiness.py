@@ -14,14 +14,25 @@ from world_server.worlds import Worlds
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The state of each world by name: "ok", or the failing part and why."""
+    """The state of each world by name, the first one first: "ok", or the failing part and why.
+
+    ``refused`` names those that were never opened.
+    """
 
     worlds: dict[str, str]
+    refused: frozenset[str] = frozenset()
 
     @property
     def is_ready(self) -> bool:
-        """True when every world is well."""
-        return all(state == "ok" for state in self.worlds.values())
+        """True when the world that plain requests meet and every open one is well.
+
+        A later world that was refused is named, but takes the others out of no service.
+        """
+        first = next(iter(self.worlds), "")
+        return all(
+            state == "ok" or (name in self.refused and name != first)
+            for name, state in self.worlds.items()
+        )
 
 
 class Readiness:
@@ -64,7 +75,9 @@ class Readiness:
     async def _make(self) -> Report:
         names = self._worlds.names
         states = await asyncio.gather(*(self._state(name) for name in names))
-        self._report = Report(dict(zip(names, states, strict=True)))
+        opened = {world.manifest.name for world in self._worlds.opened}
+        refused = frozenset(name for name in names if name not in opened)
+        self._report = Report(dict(zip(names, states, strict=True)), refused)
         self._made = self._clock()
         return self._report
 

@@ -8,7 +8,7 @@ from tests.world_server.conftest import Running, Starter
 from tests.world_server.stub import StubEngine, manifest, meta, served
 from world_core.errors import EncoderError, IndexFailedError, PageStoreError, WorldError
 from world_core.manifest import Canary
-from world_server.readiness import Readiness
+from world_server.readiness import Readiness, Report
 from world_server.worlds import ServedWorld, Worlds
 
 
@@ -100,6 +100,21 @@ async def test_one_bad_world_makes_the_server_not_ready_and_is_told_apart() -> N
     report = await Readiness(worlds, seconds=10.0, deadline=1.0).report()
     assert report.worlds == {"a": "ok", "b": "encoder: x"}
     assert not report.is_ready
+
+
+@pytest.mark.parametrize(
+    ("states", "refused", "ready"),
+    [
+        ({"a": "ok", "b": "bad_world: x"}, {"b"}, True),
+        ({"a": "ok", "b": "encoder: x"}, set(), False),
+        ({"a": "bad_world: x", "b": "ok"}, {"a"}, False),
+        ({"a": "ok", "b": "ok"}, set(), True),
+    ],
+)
+def test_a_refused_world_takes_only_its_own_requests_out_of_service(
+    states: dict[str, str], refused: set[str], ready: bool
+) -> None:
+    assert Report(states, frozenset(refused)).is_ready is ready
 
 
 async def test_the_route_tells_the_truth(start: Starter) -> None:
