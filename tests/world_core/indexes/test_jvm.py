@@ -81,6 +81,8 @@ import os, signal, time
 from world_core.indexes import jvm
 for number in (signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, lambda got, frame: print("handled", got))
+# A process started in the background by a shell begins with SIGINT ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 jvm.boot()
 for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
     try:
