@@ -87,7 +87,7 @@ def test_rb_036_a_damaged_world_is_refused_and_the_others_are_served(served: Ser
         lines = [line for line in log.splitlines() if f"/{name} is not served" in line]
         assert len(lines) == 1, name
         assert file in lines[0], lines
-        assert served.ask(f"/w/{name}/search", {"q": "ferry"}).status == 404
+        assert served.ask(f"/w/{name}/search", {"q": "ferry"}).status == 503
     assert served.links("two-docs", "ferry Norrvik")[0] == "https://pages.example/one"
 
 
