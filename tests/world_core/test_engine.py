@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.world_core.worlds import PLACES, THINGS, make_world
-from world_core import engine as engines
+from world_core import ranking
 from world_core.engine import Engine
 from world_core.errors import BadInputError, CancelledCallError
 from world_core.fusion import fuse
@@ -114,13 +114,13 @@ def test_long_pages_take_no_hits_away(engine: Engine) -> None:
     visible = int(engine.generation.plain_view.versions.sum())
     answer = engine.search(SearchCall("Norrvik", count=100))
     assert len(answer.hits) == visible
-    assert engine.generation.passages.count > 2 * engines.BASE_DEPTH
+    assert engine.generation.passages.count > 2 * ranking.BASE_DEPTH
 
 
 def test_a_deeper_search_doubles_the_candidates(engine: Engine) -> None:
-    assert engines._depth(10) == 200
-    assert engines._depth(100) == 200
-    assert engines._depth(101) == 400
+    assert ranking._depth(10) == 200
+    assert ranking._depth(100) == 200
+    assert ranking._depth(101) == 400
     assert engine.search(SearchCall("ferry", offset=10_000)).outcome is Outcome.EMPTY
 
 
