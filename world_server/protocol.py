@@ -23,11 +23,15 @@ class GuardedProtocol(HttpToolsProtocol):
     life-cycle yields. The clock starts with the connection, then with the first byte of each
     further request; an idle connection in between is uvicorn's keep-alive. One read of the socket
     is never split, so a head may be larger than the limit by that much.
+
+    Bytes of a request line that are not ASCII are percent-encoded before they are parsed: the
+    parser refuses them, yet clients send addresses and queries in raw UTF-8.
     """
 
     _timer: asyncio.TimerHandle | None = None
     _head_bytes = 0
     _in_head = True
+    _in_line = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the clock of the first request."""
@@ -55,12 +59,28 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Read on, unless the head has grown too large."""
+        if self._in_line:
+            data = self._readable(data)
         super().data_received(data)
         if self._in_head and not self.transport.is_closing():
             self._head_bytes += len(data)
             if self._head_bytes > self.app_state["head_limit"]:
                 self.transport.write(_REFUSAL)
                 self.transport.close()
+
+    def on_message_complete(self) -> None:
+        """Expect a request line next."""
+        self._in_line = True
+        super().on_message_complete()
+
+    def _readable(self, data: bytes) -> bytes:
+        """Return the data with the part that belongs to the request line in ASCII."""
+        line, end, rest = data.partition(b"\n")
+        self._in_line = not end
+        if line.isascii():
+            return data
+        plain = b"".join(b"%%%02X" % byte if byte > 0x7F else bytes((byte,)) for byte in line)
+        return plain + end + rest
 
     def _start_clock(self) -> None:
         self._timer = self.loop.call_later(self.app_state["head_s"], self._late)

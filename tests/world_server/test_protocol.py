@@ -55,7 +55,6 @@ def test_a_large_head_is_431(strict: Process) -> None:
     "request_",
     [
         b"GET /\xff\xfe HTTP/1.1\r\nHost: x\r\n\r\n",
-        "GET /https://b\u00fccher.example/ HTTP/1.1\r\nHost: x\r\n\r\n".encode(),
         b"GET / HTTP/9.9\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00",
         b"POST /search HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n",
@@ -67,3 +66,50 @@ def test_broken_requests_are_4xx_and_the_server_lives(strict: Process, request_:
     said = ask(strict, request_)
     assert said == b"" or re.match(rb"HTTP/1.1 4\d\d", said)
     assert ask(strict, b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n").startswith(b"HTTP/1.1 200")
+
+
+RAW = "/jina/https://bücher.example/münchen?q=北京"
+HEAD = b" HTTP/1.1\r\nHost: x\r\n\r\n"
+ENCODED = b"/jina/https://b%C3%BCcher.example/m%C3%BCnchen?q=%E5%8C%97%E4%BA%AC"  # by hand
+
+
+def body_of(reply: bytes) -> bytes:
+    return reply.partition(b"\r\n\r\n")[2]
+
+
+def test_raw_utf8_in_a_path_is_the_same_as_percent_encoded(strict: Process) -> None:
+    wanted = ask(strict, b"GET " + ENCODED + HEAD)
+    assert b"cher.example" in body_of(wanted)
+    assert body_of(ask(strict, b"GET " + RAW.encode() + HEAD)) == body_of(wanted)
+
+
+def test_raw_utf8_in_a_query_reaches_the_search(strict: Process) -> None:
+    wanted = ask(strict, b"GET /search?q=caf%C3%A9" + HEAD)
+    assert wanted.startswith(b"HTTP/1.1 200")
+    assert "café".encode() in body_of(wanted)
+    assert body_of(ask(strict, "GET /search?q=café".encode() + HEAD)) == body_of(wanted)
+
+
+@pytest.mark.parametrize("cut", [5, 22, 23, 40, 60])
+def test_raw_utf8_may_come_in_pieces(strict: Process, cut: int) -> None:
+    wanted = body_of(ask(strict, b"GET " + ENCODED + HEAD))
+    request = b"GET " + RAW.encode() + HEAD
+    with connect(strict) as connection:
+        connection.sendall(request[:cut])
+        time.sleep(0.05)
+        connection.sendall(request[cut:])
+        assert body_of(answer(connection)) == wanted
+
+
+def test_raw_utf8_is_read_in_each_request_of_a_connection_and_left_alone_in_bodies(
+    strict: Process,
+) -> None:
+    question = '{"q": "café", "num": 1}'.encode()
+    post = b"POST /search HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(question)
+    wanted = body_of(ask(strict, b"GET " + ENCODED + HEAD))
+    with connect(strict) as connection:
+        for _ in range(2):
+            connection.sendall(b"GET " + RAW.encode() + HEAD)
+            assert body_of(answer(connection)) == wanted
+            connection.sendall(post + question)
+            assert "café".encode() in body_of(answer(connection))
