@@ -13,6 +13,7 @@ WorldError (world_core.errors)
 │   └── UnauthorizedError   the key is missing or not known
 ├── OverloadedError         waited to the deadline, or the queue is full
 ├── DeadlineError           our own work did not end in time
+├── FrameError              a message between two of our processes cannot be used
 └── ClientLeftError         the client closed the connection; nobody reads an answer
 """
 
@@ -114,6 +115,12 @@ class DeadlineError(WorldError):
 
     code = "deadline"
     status = 504
+
+
+class FrameError(WorldError):
+    """A message between two of our own processes is damaged, cut off or too large."""
+
+    code = "frame"
 
 
 class ClientLeftError(WorldError):
