@@ -12,6 +12,8 @@ CONFIGURATION = ("config.json", "tokenizer*.json", "special_tokens_map.json", "v
 PIECES = ("sentencepiece*.model", "spiece.model")
 WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
 """Patterns of weight files; the first that matches is what transformers loads."""
+HEADS = ("sparse_linear.pt", "colbert_linear.pt")
+"""What BGE-M3 has beside its weights; FlagEmbedding takes both or makes both up."""
 
 
 def local_folder(model: str, *, download: bool = False) -> Path:
@@ -43,7 +45,7 @@ def local_folder(model: str, *, download: bool = False) -> Path:
         )
     from huggingface_hub import snapshot_download
 
-    wanted = [*CONFIGURATION, *PIECES, *WEIGHTS]
+    wanted = [*CONFIGURATION, *PIECES, *WEIGHTS, *HEADS]
     try:
         return Path(snapshot_download(model, local_files_only=not download, allow_patterns=wanted))
     except (OSError, ValueError) as error:
@@ -65,7 +67,19 @@ def model_files(folder: Path) -> list[ModelFile]:
         if not found:
             raise MissingPartError(
                 f"The folder {folder} holds no {what}, so it is no complete model.",
-                hint=f"Fetch it again, for example: hf download NAME --local-dir {folder}",
+                hint=_fetch_again(folder),
             )
-    hint = f"Fetch the model again, for example: hf download NAME --local-dir {folder}"
-    return [ModelFile.at(path, hint) for path in (*rest, *weights)]
+    return [ModelFile.at(path, _fetch_again(folder)) for path in (*rest, *weights)]
+
+
+def head_files(folder: Path) -> list[ModelFile]:
+    """Return the heads of BGE-M3 with their digests.
+
+    Raises:
+        MissingPartError: one is not there; without both the weights would be made up at random.
+    """
+    return [ModelFile.at(folder / name, _fetch_again(folder)) for name in HEADS]
+
+
+def _fetch_again(folder: Path) -> str:
+    return f"Fetch the model again, for example: hf download NAME --local-dir {folder}"

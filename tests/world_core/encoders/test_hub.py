@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from world_core.encoders import hub
-from world_core.encoders.hub import local_folder, model_files
+from world_core.encoders.hub import HEADS, head_files, local_folder, model_files
 from world_core.errors import MissingPartError
 
 
@@ -87,7 +87,7 @@ def test_a_name_in_the_cache_is_found_there(
 
     def fetched(name: str, *, local_files_only: bool, allow_patterns: list[str]) -> str:
         asked[name] = local_files_only
-        assert "model*.safetensors" in allow_patterns
+        assert {"model*.safetensors", *HEADS} <= set(allow_patterns)
         return str(tmp_path)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", fetched)
@@ -142,3 +142,13 @@ def test_an_incomplete_folder_says_what_is_missing(
         model_files(folder)
 
     assert "hf download" in caught.value.hint
+
+
+def test_heads_are_listed_or_named_with_the_next_command(folder: Path) -> None:
+    for name in HEADS:
+        with pytest.raises(MissingPartError, match=name) as caught:
+            head_files(folder)
+        assert f"--local-dir {folder}" in caught.value.hint
+        (folder / name).write_text(name)
+
+    assert [file.path.name for file in head_files(folder)] == list(HEADS)
