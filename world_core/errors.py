@@ -6,6 +6,7 @@ WorldError
 │   ├── NewerFormatError    written by a newer program
 │   └── ForeignWorldError   not a world of ours, or of another content
 ├── BadInputError           the caller gave something unusable
+├── TooLargeError           this machine has too little memory or disk for a world
 ├── MissingPartError        a model, a jar, Java or a package is not installed
 ├── EncoderError            an encoder failed or broke its promise
 ├── IndexFailedError        a lexical or dense index failed
@@ -68,6 +69,12 @@ class BadInputError(WorldError):
 
     code = "bad_request"
     status = 400
+
+
+class TooLargeError(WorldError):
+    """A world needs more memory or disk than this machine has; nothing of it was loaded."""
+
+    code = "too_large"
 
 
 class MissingPartError(WorldError):
