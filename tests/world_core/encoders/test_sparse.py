@@ -23,7 +23,8 @@ def test_tokens_ascend_and_zeros_are_left_out(weights: dict[int, float]) -> None
     expected = {token: weight for token, weight in weights.items() if weight > 0.0}
     assert dict(zip(vector.tokens.tolist(), vector.weights.tolist(), strict=True)) == expected
     assert vector.tokens.tolist() == sorted(expected)
-    assert (vector.tokens.dtype, vector.weights.dtype) == (np.int32, np.float32)
+    assert vector.tokens.dtype == np.int32
+    assert vector.weights.dtype == np.float32
 
 
 @pytest.mark.parametrize("weights", [{3: -0.5}, {3: math.nan}, {3: math.inf}, {-3: 1.0}])
