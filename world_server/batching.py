@@ -97,11 +97,18 @@ class MicroBatcher:
         Raises:
             EncoderError: the model failed, or the batcher was closed.
         """
+        return self.submit_passages(texts).result()
+
+    def submit_passages(self, texts: Sequence[str]) -> Future[Vectors]:
+        """Begin to encode passages, as one batch after the one that runs.
+
+        Raises:
+            EncoderError: the batcher was closed.
+        """
         with self._changed:
             if self._closed:
                 raise EncoderError("The encoder was closed.")
-            work = self._pool.submit(self._encoder.encode_passages, texts)
-        return work.result()
+            return self._pool.submit(self._encoder.encode_passages, texts)
 
     def report(self) -> EncoderReport:
         """Return the batches and texts so far."""
