@@ -17,6 +17,9 @@ LEXICAL_FLOOR = 0.0
 DENSE_FLOOR = -1.0
 """The least a cosine can be; also the score of a passage that has no vector."""
 
+SPARSE_FLOOR = 0.0
+"""The least a product of learned weights can be: no token of the query is in the passage."""
+
 
 def fuse(lexical: Scores, dense: Scores, *, weight: float = 0.5) -> Scores:
     """Return the fused score of every candidate, in the order given; more is better.
@@ -56,6 +59,51 @@ def fuse(lexical: Scores, dense: Scores, *, weight: float = 0.5) -> Scores:
         lexical, LEXICAL_FLOOR
     )
     return fused
+
+
+def fuse_three(
+    lexical: Scores,
+    dense: Scores,
+    sparse: Scores,
+    *,
+    weight: float = 0.5,
+    sparse_weight: float = 0.2,
+) -> Scores:
+    """Return the fused score of every candidate with learned sparse weights as the third part.
+
+    ``(1 - sparse_weight) * fuse(lexical, dense) + sparse_weight * sparse``, where the sparse scores
+    are stretched from 0 to the best of the union, as the other two are. With a ``sparse_weight`` of
+    0 it is ``fuse`` to the bit.
+
+    Args:
+        lexical: as for ``fuse``.
+        dense: as for ``fuse``.
+        sparse: products of learned weights, shape (n,), 0.0 where no token meets.
+        weight: share of the dense score in the first part.
+        sparse_weight: share of the sparse score, from 0 (none) to 1 (nothing else).
+
+    Returns:
+        Scores of shape (n,), float64.
+
+    Raises:
+        BadInputError: as for ``fuse``, and for the sparse scores and their weight alike.
+    """
+    fused = fuse(lexical, dense, weight=weight)
+    if not 0.0 <= sparse_weight <= 1.0:
+        raise BadInputError(
+            f"The sparse weight {sparse_weight} is outside [0, 1].",
+            hint="Set it to 0.2, the default.",
+        )
+    if sparse.shape != fused.shape:
+        raise BadInputError(
+            f"Sparse scores of shape {sparse.shape} and {fused.size} fused scores are not of one "
+            "list of candidates."
+        )
+    if fused.size == 0:
+        return fused
+    share = np.float64(sparse_weight)
+    mixed: Scores = (1.0 - share) * fused + share * stretched(sparse, SPARSE_FLOOR)
+    return mixed
 
 
 def stretched(scores: Scores, floor: float) -> Scores:

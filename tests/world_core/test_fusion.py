@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from world_core.errors import BadInputError
-from world_core.fusion import DENSE_FLOOR, LEXICAL_FLOOR, fuse, stretched
+from world_core.fusion import DENSE_FLOOR, LEXICAL_FLOOR, fuse, fuse_three, stretched
 from world_core.types import Scores
 
 bm25 = st.floats(0.0, 80.0)
@@ -177,3 +177,58 @@ def test_the_ends_of_the_weight_are_the_two_parts_alone(pairs: list[tuple[float,
 
     assert_array_equal(fuse(lexical, dense, weight=0.0), stretched(lexical, LEXICAL_FLOOR))
     assert_array_equal(fuse(lexical, dense, weight=1.0), stretched(dense, DENSE_FLOOR))
+
+
+def test_three_scores_on_numbers_worked_out_by_hand() -> None:
+    fused = fuse_three(
+        scores(8.0, 4.0, 0.0),
+        scores(0.0, -1.0, 0.5),
+        scores(0.0, 3.0, 1.5),
+        weight=0.25,
+        sparse_weight=0.5,
+    )
+
+    two = [0.25 * (1.0 / 1.5) + 0.75, 0.75 * 0.5, 0.25]
+    assert_array_equal(fused, [0.5 * two[0], 0.5 * two[1] + 0.5, 0.5 * two[2] + 0.5 * 0.5])
+
+
+@given(candidates, weights, st.data())
+def test_without_a_share_the_third_score_changes_no_bit(
+    pairs: list[tuple[float, float]], weight: float, data: st.DataObject
+) -> None:
+    lexical, dense = columns(pairs)
+    third = data.draw(st.lists(bm25, min_size=len(pairs), max_size=len(pairs)))
+
+    fused = fuse_three(lexical, dense, scores(*third), weight=weight, sparse_weight=0.0)
+
+    assert fused.tobytes() == fuse(lexical, dense, weight=weight).tobytes()
+
+
+@given(candidates, weights, weights, st.data())
+def test_three_scores_lie_in_the_unit_interval_and_the_third_only_helps(
+    pairs: list[tuple[float, float]], weight: float, share: float, data: st.DataObject
+) -> None:
+    lexical, dense = columns(pairs)
+    third = data.draw(st.lists(bm25, min_size=len(pairs), max_size=len(pairs)))
+    place = data.draw(st.integers(0, len(pairs) - 1))
+
+    fused = fuse_three(lexical, dense, scores(*third), weight=weight, sparse_weight=share)
+    third[place] = max(third)
+    higher = fuse_three(lexical, dense, scores(*third), weight=weight, sparse_weight=share)
+
+    assert ((fused >= 0.0) & (fused <= 1.0 + 1e-12)).all()
+    assert higher[place] >= fused[place]
+
+
+def test_three_scores_of_no_candidates_are_none() -> None:
+    assert fuse_three(scores(), scores(), scores()).shape == (0,)
+
+
+def test_a_third_score_that_cannot_be_is_refused() -> None:
+    one = scores(1.0)
+    with pytest.raises(BadInputError, match=r"sparse weight 1\.5"):
+        fuse_three(one, one, one, sparse_weight=1.5)
+    with pytest.raises(BadInputError, match=r"shape \(2,\)"):
+        fuse_three(one, one, scores(1.0, 2.0))
+    with pytest.raises(BadInputError, match=r"-0\.5"):
+        fuse_three(one, one, scores(-0.5))
