@@ -163,13 +163,17 @@ class ScoreParts:
 
     A rank is the 1-based place in that index's list after grouping to versions, ``None`` if the
     index did not list it (its score was then completed). ``lexical`` 0.0 and ``dense`` -1.0 are the
-    floors.
+    floors. ``sparse`` is ``None`` where no sparse index was asked, ``rerank`` (whole numbers, more
+    is better) where no reranker scored the page.
     """
 
     lexical: float
     dense: float
     lexical_rank: int | None
     dense_rank: int | None
+    sparse: float | None = None
+    sparse_rank: int | None = None
+    rerank: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,16 +225,42 @@ class LexicalField:
     terms: tuple[str, ...]
 
 
+class Occur(StrEnum):
+    """What a phrase of a query means for a unit."""
+
+    SHOULD = "should"  # adds its score where it stands
+    MUST = "must"  # the same, and without it nothing matches
+    MUST_NOT = "must_not"  # where it stands nothing matches
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalPhrase:
+    """Terms in a row; stands in a unit where at least one of ``fields`` holds its terms in order.
+
+    A phrase of one term is that term; one without terms, or of unknown fields, stands nowhere.
+    """
+
+    occur: Occur
+    fields: tuple[LexicalField, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class LexicalQuery:
-    """A query as the lexical index sees it: fields of terms, summed; no text, no operators."""
+    """A query as the lexical index sees it: fields of terms and phrases, summed; no text.
+
+    A unit matches when a term or phrase of a weight above 0 scores there, every ``MUST`` phrase
+    stands there and no ``MUST_NOT`` phrase does.
+    """
 
     fields: tuple[LexicalField, ...]
+    phrases: tuple[LexicalPhrase, ...] = ()
 
     @property
     def is_empty(self) -> bool:
-        """True when no field holds a term, so nothing can match."""
-        return not any(part.terms for part in self.fields)
+        """True when no field and no wanted phrase holds a term, so nothing can match."""
+        wanted = (phrase for phrase in self.phrases if phrase.occur is not Occur.MUST_NOT)
+        parts = (*self.fields, *(part for phrase in wanted for part in phrase.fields))
+        return not any(part.terms for part in parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from world_core.errors import BadInputError, IndexFailedError
-from world_core.types import Bitmap, Candidates, LexicalQuery, Numbers, Scores
+from world_core.types import (
+    Bitmap,
+    Candidates,
+    LexicalField,
+    LexicalQuery,
+    Numbers,
+    Occur,
+    Scores,
+)
 
 TERM_LIMIT = 64
 """Characters of the longest term; the analyser cuts there, and both engines keep it whole."""
@@ -22,34 +30,71 @@ RESERVED = "pid"
 
 
 class Clause(NamedTuple):
-    """One term of one field with its weight; the score of a query is the sum over its clauses."""
+    """One term, or several in a row, of one field with a weight."""
 
     field: str
-    term: str
+    terms: tuple[str, ...]
     weight: float
 
 
-def clauses(query: LexicalQuery) -> list[Clause]:
-    """Return the query's clauses, each (field, term) once, in order of first appearance.
+class Plan(NamedTuple):
+    """What an engine is to do: the score is the sum over ``scored``, whatever else is asked.
 
-    A term that appears twice counts twice; fields of weight 0 are left out.
+    Of each group in ``required`` one clause must stand in a unit, of ``forbidden`` none.
+    """
+
+    scored: list[Clause]
+    required: list[list[Clause]]
+    forbidden: list[Clause]
+
+
+def plan(query: LexicalQuery) -> Plan:
+    """Return the query's clauses, each scored (field, terms) once, in order of first appearance.
+
+    A term that appears twice counts twice; weights of 0 do not score. Phrases score after terms.
 
     Raises:
         BadInputError: a weight is negative, not finite or too large, or a term is malformed.
     """
-    weights: dict[tuple[str, str], float] = {}
+    weights: dict[tuple[str, tuple[str, ...]], float] = {}
     for part in query.fields:
-        if not 0.0 <= part.weight <= WEIGHT_LIMIT:
-            raise BadInputError(
-                f"The weight {part.weight!r} of field {part.name!r} is not between 0 and "
-                f"{WEIGHT_LIMIT:g}."
-            )
-        joined(part.name, part.terms)
-        if part.weight > 0.0:
-            for term in part.terms:
-                key = (part.name, term)
-                weights[key] = weights.get(key, 0.0) + part.weight
-    return [Clause(field, term, weight) for (field, term), weight in weights.items()]
+        _check(part)
+        for term in part.terms:
+            key = (part.name, (term,))
+            weights[key] = weights.get(key, 0.0) + part.weight
+    required: list[list[Clause]] = []
+    forbidden: list[Clause] = []
+    for phrase in query.phrases:
+        for part in phrase.fields:
+            _check(part)
+        group = [Clause(part.name, part.terms, part.weight) for part in phrase.fields if part.terms]
+        if phrase.occur is Occur.MUST_NOT:
+            forbidden += group
+            continue
+        if phrase.occur is Occur.MUST:
+            required.append(group)
+        for field, terms, weight in group:
+            weights[field, terms] = weights.get((field, terms), 0.0) + weight
+    scored = [Clause(*key, weight) for key, weight in weights.items() if weight > 0.0]
+    return Plan(scored, required, forbidden)
+
+
+def by_term(scored: Sequence[Clause], fields: Container[str]) -> list[list[Clause]]:
+    """Return the clauses with those of one term in these fields together, in order of first."""
+    groups: dict[object, list[Clause]] = {}
+    for clause in scored:
+        single = len(clause.terms) == 1 and clause.field in fields
+        groups.setdefault(clause.terms[0] if single else clause, []).append(clause)
+    return list(groups.values())
+
+
+def _check(part: LexicalField) -> None:
+    if not 0.0 <= part.weight <= WEIGHT_LIMIT:
+        raise BadInputError(
+            f"The weight {part.weight!r} of field {part.name!r} is not between 0 and "
+            f"{WEIGHT_LIMIT:g}."
+        )
+    joined(part.name, part.terms)
 
 
 def joined(field: str, terms: Sequence[str]) -> str:

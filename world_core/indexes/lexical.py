@@ -12,7 +12,9 @@ class LexicalIndex(Protocol):
     """BM25 over units, safe to call from several threads at once.
 
     A unit's score is the sum over the query's fields of weight times BM25 of the field's terms
-    (k1 and b of the manifest); collection statistics are the world's, not the view's.
+    (k1 and b of the manifest), plus that of its phrases: a phrase scores like a term that stands
+    in a unit as often as its terms stand there in a row, and whose idf is the sum of theirs.
+    Collection statistics are the world's, not the view's.
     """
 
     @property
@@ -40,6 +42,14 @@ class LexicalIndex(Protocol):
 
         ``units`` (n,) in any order, the result (n,) in the same order. For a unit that ``search``
         lists, the two scores are the same number.
+        """
+        ...
+
+    def holders(self, field: str, terms: Sequence[str]) -> list[int]:
+        """Return the number of units that hold each term in the field, 0 in an unknown field.
+
+        Raises:
+            IndexFailedError: the engine failed.
         """
         ...
 

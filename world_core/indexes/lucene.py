@@ -7,113 +7,67 @@ not depend on the order in which pruned, filtered or restricted scoring adds.
 
 from __future__ import annotations
 
-import importlib
 import math
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-import numpy as np
-
 from world_core.errors import BadInputError, DamagedFileError, IndexFailedError
 from world_core.indexes import clauses as common
 from world_core.indexes import jvm
-from world_core.indexes.filters import FilterMemory
+from world_core.indexes.asking import AskedIndex
+from world_core.indexes.clauses import Plan
 from world_core.indexes.jvm import Java
-from world_core.types import Bitmap, Candidates, LexicalQuery, Numbers, Scores
+from world_core.indexes.lucene_queries import DOCUMENT, INDEX, SEARCH, Queries
+from world_core.types import Bitmap, Candidates, Numbers
 
 K1, B = 0.9, 0.4
-
-POINTS_UP_TO = 512
-"""Units of a filter up to which a search tree of points is faster than a column scan."""
-
-FEW_FORBIDDEN = 10
-"""A filter that forbids at most one unit in so many is given to Lucene as the forbidden ones, any
-other as the allowed ones: Lucene keeps required sets as bits once they come again, not others."""
 
 BUFFER_MB = 128.0
 """Memory in which a segment is written before it goes to disk."""
 
-SEARCH = "org.apache.lucene.search."
-INDEX = "org.apache.lucene.index."
-DOCUMENT = "org.apache.lucene.document."
 
-
-class _Queries:
-    """Builds Lucene queries out of clauses and unit numbers."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        occur = jvm.load(SEARCH + "BooleanClause$Occur")
-        self._should, self._must = occur.SHOULD, occur.MUST
-        self._filter, self._must_not = occur.FILTER, occur.MUST_NOT
-        self._builder = jvm.load(SEARCH + "BooleanQuery$Builder")
-        self._boost = jvm.load(SEARCH + "BoostQuery")
-        self._term_query = jvm.load(SEARCH + "TermQuery")
-        self._term = jvm.load(INDEX + "Term")
-        self._points = jvm.load(DOCUMENT + "LongPoint").newSetQuery
-        self._column = jvm.load(DOCUMENT + "NumericDocValuesField").newSlowSetQuery
-        jpype = importlib.import_module("jpype")
-        self._longs = jpype.JArray.of
-        self.filters: FilterMemory[tuple[Java, Java]] = FilterMemory(self._restriction)
-
-    def sum_of(self, parts: Sequence[common.Clause]) -> Java:
-        """Return the disjunction whose score is the sum over the clauses."""
-        builder = self._builder()
-        for field, term, weight in parts:
-            query = self._term_query(self._term(field, term))
-            builder.add(self._boost(query, weight), self._should)
-        return builder.build()
-
-    def within(self, query: Java, units: Numbers) -> Java:
-        """Return the query restricted to these units."""
-        return self._both(query, self._set(units), self._filter)
-
-    def filtered(self, query: Java, allowed: Bitmap) -> Java:
-        """Return the query restricted to the bitmap's units."""
-        return self._both(query, *self.filters.get(allowed))
-
-    def _both(self, query: Java, other: Java, occur: Java) -> Java:
-        return self._builder().add(query, self._must).add(other, occur).build()
-
-    def _restriction(self, allowed: Bitmap) -> tuple[tuple[Java, Java], int]:
-        forbidden = np.flatnonzero(~allowed)
-        if FEW_FORBIDDEN * forbidden.size <= self._count:
-            return (self._set(forbidden), self._must_not), forbidden.size
-        units = np.flatnonzero(allowed)
-        return (self._set(units), self._filter), units.size
-
-    def _set(self, units: Numbers) -> Java:
-        make = self._points if units.size <= POINTS_UP_TO else self._column
-        return make(common.RESERVED, self._longs(np.ascontiguousarray(units, dtype=np.int64)))
-
-
-class LuceneIndex:
+class LuceneIndex(AskedIndex[Java]):
     """BM25 over units in Lucene; safe to call from several threads at once.
 
     Lucene keeps a field's length in one byte, so scores differ from the formula on exact lengths
     by up to 1.3 %. Threads that call may come and go: each is detached from Java when it ends.
     """
 
-    def __init__(self, folder: Path, directory: Java, reader: Java, k1: float, b: float) -> None:
+    def __init__(
+        self, folder: Path, directory: Java, reader: Java, similarity: Java, queries: Queries
+    ) -> None:
         """Take over an open reader; use ``open``."""
+        super().__init__(int(reader.maxDoc()))
         self._folder = folder
         self._directory = directory
         self._reader = reader
         self._searcher = jvm.load(SEARCH + "IndexSearcher")(reader)
-        self._searcher.setSimilarity(jvm.load(SEARCH + "similarities.BM25Similarity")(k1, b))
-        self._count = int(reader.maxDoc())
-        self._queries = _Queries(self._count)
+        self._searcher.setSimilarity(similarity)
+        self._queries = queries
         self._engine = _engine()
         self._closed = False
 
     @classmethod
     def open(
-        cls, folder: Path | str, k1: float = K1, b: float = B, *, heap_mb: int = jvm.HEAP_MB
+        cls,
+        folder: Path | str,
+        k1: float = K1,
+        b: float = B,
+        *,
+        combined: Container[str] = (),
+        heap_mb: int | None = None,
     ) -> Self:
         """Open an index of ``LuceneWriter``, booting Java if need be; nothing is written there.
+
+        Args:
+            folder: the index's folder.
+            k1: BM25's bound on what a repeated term adds.
+            b: BM25's share of the length normalisation.
+            combined: fields that score as one, by BM25F; each alone if empty.
+            heap_mb: Java's heap if this call boots it; ``jvm.heap_for`` the folder if ``None``.
 
         Raises:
             MissingPartError: Java, JPype or the jar is not installed.
@@ -126,7 +80,7 @@ class LuceneIndex:
         folder = Path(folder)
         if not folder.is_dir():
             raise _damaged(folder, "there is no such folder")
-        jvm.boot(heap_mb)
+        jvm.boot(jvm.heap_for(folder) if heap_mb is None else heap_mb)
         try:
             with jvm.calls(f"opening {folder}"):
                 jvm.load(SEARCH + "IndexSearcher").setMaxClauseCount(2**31 - 1)
@@ -136,7 +90,9 @@ class LuceneIndex:
                 if fault:
                     reader.close()
                     raise _damaged(folder, fault)
-                return cls(folder, directory, reader, k1, b)
+                similarity = jvm.load(SEARCH + "similarities.BM25Similarity")(k1, b)
+                queries = Queries(int(reader.maxDoc()), combined)
+                return cls(folder, directory, reader, similarity, queries)
         except IndexFailedError as error:
             # A failure of Java itself is not the folder's fault and has no Java exception below.
             if error.__cause__ is None:
@@ -148,51 +104,14 @@ class LuceneIndex:
         """Name and version of the engine, such as ``lucene-9.9.1``."""
         return self._engine
 
-    @property
-    def count(self) -> int:
-        """Number of units."""
-        return self._count
-
-    def search(self, query: LexicalQuery, k: int, allowed: Bitmap | None = None) -> Candidates:
-        """Return the best k matching units with score > 0, best first, ties by unit number.
-
-        ``allowed`` (count,) restricts the answer exactly; collection statistics stay the world's.
-        A field that the index lacks matches nothing.
+    def holders(self, field: str, terms: Sequence[str]) -> list[int]:
+        """Return the number of units that hold each term in the field, 0 in an unknown field.
 
         Raises:
-            BadInputError: a weight, a term, the bitmap or k is unusable.
             IndexFailedError: Lucene failed, or the index is closed.
         """
-        common.check_size(k)
-        parts = common.clauses(query)
-        bitmap = common.restriction(allowed, self._count)
-        nothing = bitmap is not None and not bitmap.any()
-        with self._lease("searching"):
-            if nothing or not parts or k == 0 or self._count == 0:
-                return common.candidates((), (), k)
-            java = self._queries.sum_of(parts)
-            if bitmap is not None:
-                java = self._queries.filtered(java, bitmap)
-            return self._top(java, k)
-
-    def score(self, query: LexicalQuery, units: Numbers) -> Scores:
-        """Return the score of exactly these units, 0.0 where nothing matches.
-
-        ``units`` (n,) in any order, the result (n,) in the same order, the same numbers as those
-        of ``search``.
-
-        Raises:
-            BadInputError: a weight, a term or a unit is unusable.
-            IndexFailedError: Lucene failed, or the index is closed.
-        """
-        common.check_units(units, self._count)
-        parts = common.clauses(query)
-        with self._lease("scoring"):
-            if not parts or units.size == 0:
-                return np.zeros(units.shape, dtype=np.float64)
-            distinct = np.unique(units)
-            java = self._queries.within(self._queries.sum_of(parts), distinct)
-            return common.spread(units, self._top(java, distinct.size))
+        with self._lease("counting") as searcher:
+            return self._queries.holders(searcher.getIndexReader(), field, terms)
 
     def close(self) -> None:
         """Release files and memory, once the calls under way have ended."""
@@ -205,12 +124,22 @@ class LuceneIndex:
             self._reader.close()
             self._directory.close()
 
-    def _top(self, java: Java, k: int) -> Candidates:
-        hits = list(self._searcher.search(java, min(k, self._count)).scoreDocs)
+    def _best(self, searcher: Java, plan: Plan, k: int, allowed: Bitmap | None) -> Candidates:
+        query = self._queries.planned(plan)
+        if allowed is not None:
+            query = self._queries.filtered(query, allowed)
+        return self._top(searcher, query, k)
+
+    def _scored(self, searcher: Java, plan: Plan, units: Numbers) -> Candidates:
+        query = self._queries.within(self._queries.planned(plan), units)
+        return self._top(searcher, query, units.size)
+
+    def _top(self, searcher: Java, query: Java, k: int) -> Candidates:
+        hits = list(searcher.search(query, min(k, self._count)).scoreDocs)
         return common.candidates([hit.doc for hit in hits], [hit.score for hit in hits], k)
 
     @contextmanager
-    def _lease(self, task: str) -> Iterator[None]:
+    def _lease(self, task: str) -> Iterator[Java]:
         """Keep the files mapped for one call: to lose them under a search would kill Java."""
         if self._closed:
             raise self._gone()
@@ -218,7 +147,7 @@ class LuceneIndex:
             if not self._reader.tryIncRef():
                 raise self._gone()
             try:
-                yield
+                yield self._searcher
             finally:
                 self._reader.decRef()
 

@@ -21,8 +21,10 @@ import tantivy
 
 from world_core.errors import DamagedFileError, IndexFailedError
 from world_core.indexes import clauses as common
+from world_core.indexes.asking import AskedIndex
+from world_core.indexes.clauses import Plan
 from world_core.indexes.filters import FilterMemory
-from world_core.types import Bitmap, Candidates, LexicalQuery, Numbers, Scores
+from world_core.types import Bitmap, Candidates, Numbers
 
 K1, B = 1.2, 0.75
 
@@ -46,15 +48,15 @@ class _Queries:
         self._count = count
         self.filters: FilterMemory[tantivy.Query] = FilterMemory(self._remember)
 
-    def sum_of(self, parts: Sequence[common.Clause]) -> tantivy.Query:
-        """Return the disjunction whose score is the sum over the clauses of known fields."""
-        return tantivy.Query.boolean_query(
-            [
-                (tantivy.Occur.Should, tantivy.Query.boost_query(self._term(field, term), weight))
-                for field, term, weight in parts
-                if field in self._fields
-            ]
-        )
+    def planned(self, plan: common.Plan) -> tantivy.Query:
+        """Return the query whose score is the sum over the plan's scored clauses."""
+        scored = self._any(plan.scored)
+        if not plan.required and not plan.forbidden:
+            return scored
+        parts = [(tantivy.Occur.Must, scored)]
+        parts += [(tantivy.Occur.Must, self._unscored(group)) for group in plan.required]
+        parts += [(tantivy.Occur.MustNot, self._unscored(plan.forbidden))]
+        return tantivy.Query.boolean_query(parts)
 
     def within(self, query: tantivy.Query, units: Numbers) -> tantivy.Query:
         """Return the query restricted to these units."""
@@ -82,6 +84,27 @@ class _Queries:
             )
         return tantivy.Query.term_set_query(self._schema, common.RESERVED, numbers)
 
+    def _any(self, clauses: Sequence[common.Clause]) -> tantivy.Query:
+        """Return the disjunction of the clauses of known fields."""
+        return tantivy.Query.boolean_query(
+            [
+                (tantivy.Occur.Should, self._clause(clause))
+                for clause in clauses
+                if clause.field in self._fields
+            ]
+        )
+
+    def _unscored(self, clauses: Sequence[common.Clause]) -> tantivy.Query:
+        return tantivy.Query.const_score_query(self._any(clauses), 0.0)
+
+    def _clause(self, clause: common.Clause) -> tantivy.Query:
+        if len(clause.terms) == 1:
+            query = self._term(clause.field, clause.terms[0])
+        else:
+            words: list[str | tuple[int, str]] = list(clause.terms)
+            query = tantivy.Query.phrase_query(self._schema, clause.field, words)
+        return tantivy.Query.boost_query(query, clause.weight)
+
     def _term(self, field: str, value: str | int) -> tantivy.Query:
         return tantivy.Query.term_query(self._schema, field, value, "freq")
 
@@ -96,7 +119,7 @@ class _Queries:
         return self._restriction(units), units.size
 
 
-class TantivyIndex:
+class TantivyIndex(AskedIndex[tantivy.Searcher]):
     """BM25 over units in tantivy; safe to call from several threads at once."""
 
     def __init__(
@@ -107,9 +130,10 @@ class TantivyIndex:
         names: frozenset[str],
     ) -> None:
         """Take over an open searcher; use ``open``."""
+        super().__init__(searcher.num_docs)
         self._folder = folder
+        self._fields = names
         self._searcher: tantivy.Searcher | None = searcher
-        self._count = searcher.num_docs
         self._queries = _Queries(schema, names, self._count)
         self._engine = _engine()
 
@@ -140,75 +164,53 @@ class TantivyIndex:
         """Name and version of the engine, such as ``tantivy-0.27.0``."""
         return self._engine
 
-    @property
-    def count(self) -> int:
-        """Number of units."""
-        return self._count
-
-    def search(self, query: LexicalQuery, k: int, allowed: Bitmap | None = None) -> Candidates:
-        """Return the best k matching units with score > 0, best first, ties by unit number.
-
-        ``allowed`` (count,) restricts the answer exactly; collection statistics stay the world's.
-        A field that the index lacks matches nothing.
+    def holders(self, field: str, terms: Sequence[str]) -> list[int]:
+        """Return the number of units that hold each term in the field, 0 in an unknown field.
 
         Raises:
-            BadInputError: a weight, a term, the bitmap or k is unusable.
             IndexFailedError: tantivy failed, or the index is closed.
         """
-        common.check_size(k)
-        parts = common.clauses(query)
-        bitmap = common.restriction(allowed, self._count)
-        searcher = self._open_searcher()
-        if not parts or k == 0 or self._count == 0:
-            return common.candidates((), (), k)
-        found = self._queries.sum_of(parts)
-        if bitmap is None:
-            return self._top(searcher, found, k)
-        units = int(np.count_nonzero(bitmap))
-        if units == 0:
-            return common.candidates((), (), k)
-        size = 32 + k * self._count * 5 // (units * 4)
-        if self._queries.cost(units) <= IN_RANKING * size:
-            return self._top(searcher, self._queries.filtered(found, bitmap), k)
-        return self._sifted(searcher, found, k, bitmap, size)
-
-    def score(self, query: LexicalQuery, units: Numbers) -> Scores:
-        """Return the score of exactly these units, 0.0 where nothing matches.
-
-        ``units`` (n,) in any order, the result (n,) in the same order, the same numbers as those
-        of ``search``.
-
-        Raises:
-            BadInputError: a weight, a term or a unit is unusable.
-            IndexFailedError: tantivy failed, or the index is closed.
-        """
-        common.check_units(units, self._count)
-        parts = common.clauses(query)
-        searcher = self._open_searcher()
-        if not parts or units.size == 0:
-            return np.zeros(units.shape, dtype=np.float64)
-        distinct = np.unique(units)
-        within = self._queries.within(self._queries.sum_of(parts), distinct)
-        return common.spread(units, self._top(searcher, within, distinct.size))
+        with self._lease("counting") as searcher:
+            if field not in self._fields:
+                return [0] * len(terms)
+            return [searcher.doc_freq(field, term) for term in terms]
 
     def close(self) -> None:
         """Release files and memory, once the calls under way have ended."""
         self._searcher = None
         self._queries.filters.clear()
 
-    def _open_searcher(self) -> tantivy.Searcher:
-        searcher = self._searcher
+    @contextmanager
+    def _lease(self, task: str) -> Iterator[tantivy.Searcher]:
+        searcher = self._searcher  # keeps its files open as long as somebody holds it
         if searcher is None:
             raise IndexFailedError(f"The lexical index {self._folder} is closed.")
-        return searcher
+        try:
+            yield searcher
+        except ValueError as error:
+            raise IndexFailedError(
+                f"tantivy failed while {task} in {self._folder}: {error}."
+            ) from error
+
+    def _best(
+        self, searcher: tantivy.Searcher, plan: Plan, k: int, allowed: Bitmap | None
+    ) -> Candidates:
+        query = self._queries.planned(plan)
+        if allowed is None:
+            return self._top(searcher, query, k)
+        units = int(np.count_nonzero(allowed))
+        size = 32 + k * self._count * 5 // (units * 4)
+        if self._queries.cost(units) <= IN_RANKING * size:
+            return self._top(searcher, self._queries.filtered(query, allowed), k)
+        return self._sifted(searcher, query, k, allowed, size)
+
+    def _scored(self, searcher: tantivy.Searcher, plan: Plan, units: Numbers) -> Candidates:
+        query = self._queries.within(self._queries.planned(plan), units)
+        return self._top(searcher, query, units.size)
 
     def _top(self, searcher: tantivy.Searcher, query: tantivy.Query, k: int) -> Candidates:
         # To count all matches is not asked for, and would cost a second pass.
-        limit = min(k, self._count)
-        try:
-            hits = searcher.search(query, limit, count=False).hits
-        except ValueError as error:
-            raise IndexFailedError(f"tantivy failed on {self._folder}: {error}.") from error
+        hits = searcher.search(query, min(k, self._count), count=False).hits
         return common.candidates([at.doc for _, at in hits], [score for score, _ in hits], k)
 
     def _sifted(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from world_core.errors import BadInputError, IndexFailedError
 from world_core.indexes import clauses as module
 from world_core.indexes.clauses import Clause
-from world_core.types import Candidates, LexicalField, LexicalQuery
+from world_core.types import Candidates, LexicalField, LexicalPhrase, LexicalQuery, Occur
 
 TERMS = st.text(st.characters(), max_size=70)
 GOOD = st.text(
@@ -18,32 +18,95 @@ GOOD = st.text(
 )
 
 
+def field(name: str, weight: float, *terms: str) -> LexicalField:
+    return LexicalField(name, weight, terms)
+
+
+def phrase(occur: Occur, *fields: LexicalField) -> LexicalPhrase:
+    return LexicalPhrase(occur, fields)
+
+
 def test_each_term_of_a_field_is_one_clause_in_order() -> None:
     query = LexicalQuery(
         (
-            LexicalField("title", 2.0, ("b", "a", "b")),
-            LexicalField("body", 1.0, ("b",)),
-            LexicalField("title", 0.5, ("a", "c")),
+            field("title", 2.0, "b", "a", "b"),
+            field("body", 1.0, "b"),
+            field("title", 0.5, "a", "c"),
         )
     )
-    assert module.clauses(query) == [
-        Clause("title", "b", 4.0),
-        Clause("title", "a", 2.5),
-        Clause("body", "b", 1.0),
-        Clause("title", "c", 0.5),
-    ]
+    assert module.plan(query) == (
+        [
+            Clause("title", ("b",), 4.0),
+            Clause("title", ("a",), 2.5),
+            Clause("body", ("b",), 1.0),
+            Clause("title", ("c",), 0.5),
+        ],
+        [],
+        [],
+    )
 
 
 def test_fields_of_weight_zero_are_left_out_but_checked() -> None:
-    assert module.clauses(LexicalQuery((LexicalField("body", 0.0, ("a",)),))) == []
+    assert module.plan(LexicalQuery((field("body", 0.0, "a"),))).scored == []
     with pytest.raises(BadInputError, match="two words"):
-        module.clauses(LexicalQuery((LexicalField("body", 0.0, ("two words",)),)))
+        module.plan(LexicalQuery((field("body", 0.0, "two words"),)))
+
+
+def test_phrases_score_unless_forbidden_and_wanted_ones_are_required() -> None:
+    should = phrase(Occur.SHOULD, field("body", 0.5, "a", "b"))
+    must = phrase(Occur.MUST, field("title", 2.0, "c", "d"), field("body", 0.0, "c", "d"))
+    must_not = phrase(Occur.MUST_NOT, field("title", 3.0, "e"), field("body", 1.0, "e"))
+    plan = module.plan(LexicalQuery((field("body", 1.0, "a"),), (must_not, should, must)))
+    title, body = Clause("title", ("c", "d"), 2.0), Clause("body", ("c", "d"), 0.0)
+    assert plan.scored == [Clause("body", ("a",), 1.0), Clause("body", ("a", "b"), 0.5), title]
+    assert plan.required == [[title, body]]
+    assert plan.forbidden == [Clause("title", ("e",), 3.0), Clause("body", ("e",), 1.0)]
+
+
+def test_a_phrase_of_one_term_is_that_term() -> None:
+    query = LexicalQuery(
+        (field("body", 1.0, "a"),), (phrase(Occur.SHOULD, field("body", 2.0, "a")),)
+    )
+    assert module.plan(query).scored == [Clause("body", ("a",), 3.0)]
+
+
+def test_a_phrase_without_terms_stands_nowhere() -> None:
+    empty = field("body", 1.0)
+    assert module.plan(LexicalQuery((), (phrase(Occur.MUST, empty),))) == ([], [[]], [])
+    assert module.plan(LexicalQuery((), (phrase(Occur.MUST_NOT, empty),))) == ([], [], [])
+    assert module.plan(LexicalQuery((), (phrase(Occur.SHOULD, empty),))) == ([], [], [])
+
+
+@pytest.mark.parametrize("occur", list(Occur))
+def test_phrases_are_checked_like_fields(occur: Occur) -> None:
+    with pytest.raises(BadInputError, match="two words"):
+        module.plan(LexicalQuery((), (phrase(occur, field("body", 1.0, "two words")),)))
+    with pytest.raises(BadInputError, match="-1"):
+        module.plan(LexicalQuery((), (phrase(occur, field("body", -1.0, "a")),)))
+
+
+def test_a_query_is_empty_when_nothing_can_match() -> None:
+    body = field("body", 1.0, "a")
+    assert LexicalQuery((field("body", 1.0),)).is_empty
+    assert LexicalQuery((), (phrase(Occur.MUST_NOT, body),)).is_empty
+    assert LexicalQuery((), (phrase(Occur.MUST, field("body", 1.0)),)).is_empty
+    assert not LexicalQuery((body,), (phrase(Occur.MUST_NOT, body),)).is_empty
+    assert not LexicalQuery((), (phrase(Occur.SHOULD, body),)).is_empty
+
+
+def test_clauses_of_one_term_come_together() -> None:
+    row = Clause("title", ("a", "b"), 1.0)
+    a = [Clause(name, ("a",), 1.0) for name in ("title", "stem_en", "body")]
+    b = Clause("body", ("b",), 2.0)
+    scored = [a[0], row, a[1], b, a[2]]
+    assert module.by_term(scored, ("title", "body")) == [[a[0], a[2]], [row], [a[1]], [b]]
+    assert module.by_term(scored, ()) == [[clause] for clause in scored]
 
 
 @pytest.mark.parametrize("weight", [-0.1, float("nan"), float("inf"), 1e7])
 def test_weights_are_bounded(weight: float) -> None:
     with pytest.raises(BadInputError, match=f"{weight!r}"):
-        module.clauses(LexicalQuery((LexicalField("body", weight, ("a",)),)))
+        module.plan(LexicalQuery((field("body", weight, "a"),)))
 
 
 @given(st.lists(GOOD, max_size=20))
