@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
+from typing import Any, Protocol
 
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from world_core.errors import BadInputError, MissingPartError, PageStoreError
+from world_core.page_file import PageFile
 
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _DRIVER = "postgresql+psycopg"
@@ -26,6 +27,34 @@ _SQLITE_MAGIC = b"SQLite format 3\0"
 def schema_of(world_id: str) -> str:
     """Return the PostgreSQL schema in which a world's tables live."""
     return f"world_{world_id[:16]}"
+
+
+class RowReader(Protocol):
+    """Answers the statements of ``PageQueries``; safe for several threads at once."""
+
+    def rows(self, statement: sa.Executable, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+        """Return all rows of a statement; raises what the database's driver raises."""
+        ...
+
+    def close(self) -> None:
+        """Release connections and files."""
+        ...
+
+
+class EngineReader:
+    """A reader through SQLAlchemy's engine and its pool."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self.engine = engine
+
+    def rows(self, statement: sa.Executable, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+        """Return all rows of a statement."""
+        with self.engine.connect() as connection:
+            return connection.execute(statement, dict(values)).all()
+
+    def close(self) -> None:
+        """Close the pool's connections."""
+        self.engine.dispose()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,30 +91,19 @@ class PageDatabase:
         shown = url.set(query={}).render_as_string(hide_password=True)
         return cls(None, url, schema, f"{shown} (schema {schema or 'public'})")
 
-    def reader(self, connections: int, patience: float) -> sa.Engine:
-        """Return an engine that reads; a call waits ``patience`` seconds for a connection.
+    def reader(self, connections: int, patience: float) -> RowReader:
+        """Return what reads; a call waits ``patience`` seconds for a connection.
 
         Raises:
             MissingPartError: psycopg is not installed.
             PageStoreError: the file is missing or cut.
         """
-        # Reads need no transaction, so none is opened or rolled back around each of them.
         if self.path is not None:
             with page_failures(self.name):
                 _refuse_cut_file(self.path)
-            address = f"file:{quote(str(self.path.absolute()))}?mode=ro&immutable=1"
-            return sa.create_engine(
-                "sqlite://",
-                creator=lambda: sqlite3.connect(address, uri=True, check_same_thread=False),
-                poolclass=sa.QueuePool,
-                pool_size=connections,
-                max_overflow=0,
-                pool_timeout=patience,
-                pool_reset_on_return=None,
-                isolation_level="AUTOCOMMIT",
-                hide_parameters=True,
-            )
-        return self._postgres(
+            return PageFile(self.path, self.name, connections, patience)
+        # Reads need no transaction, so none is opened or rolled back around each of them.
+        engine = self._postgres(
             f"-c statement_timeout={int(patience * 1000)}",
             pool_size=connections,
             max_overflow=0,
@@ -94,6 +112,7 @@ class PageDatabase:
             pool_reset_on_return=None,
             isolation_level="AUTOCOMMIT",
         )
+        return EngineReader(engine)
 
     def writer(self) -> sa.Engine:
         """Return an engine for one bulk load; an SQLite file is written without a journal.

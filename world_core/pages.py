@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from world_core.errors import PageStoreError
-from world_core.page_database import PageDatabase, page_failures
+from world_core.page_database import PageDatabase, RowReader, page_failures
 from world_core.page_queries import PageQueries
 from world_core.page_tables import (
     LAYOUT,
@@ -35,9 +35,9 @@ class PageStore:
     and nothing else. A lost PostgreSQL server is found again by the first call after its return.
     """
 
-    def __init__(self, engine: sa.Engine, tables: PageTables, name: str) -> None:
+    def __init__(self, reader: RowReader, tables: PageTables, name: str) -> None:
         """Read the summary; ``open`` is the way to make one."""
-        self._engine = engine
+        self._reader = reader
         self._name = name
         self._queries = PageQueries.of(tables)
         self._counts = self._read_counts()
@@ -66,11 +66,11 @@ class PageStore:
             MissingPartError: psycopg is not installed.
         """
         place = PageDatabase.of(where, schema)
-        engine = place.reader(connections, patience)
+        reader = place.reader(connections, patience)
         try:
-            return cls(engine, page_tables(schema), place.name)
+            return cls(reader, page_tables(schema), place.name)
         except BaseException:
-            engine.dispose()
+            reader.close()
             raise
 
     def find(self, key: str) -> int | DeadLink | None:
@@ -158,11 +158,11 @@ class PageStore:
 
     def close(self) -> None:
         """Release connections and files."""
-        self._engine.dispose()
+        self._reader.close()
 
     def _rows(self, statement: sa.Executable, values: dict[str, Any]) -> Sequence[Sequence[Any]]:
-        with page_failures(self._name), self._engine.connect() as connection:
-            return connection.execute(statement, values).all()
+        with page_failures(self._name):
+            return self._reader.rows(statement, values)
 
     def _row(self, statement: sa.Executable, kind: str, number: int) -> Sequence[Any]:
         rows = self._rows(statement, {kind: int(number)})

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sqlite3
 import sys
 import threading
 from collections.abc import Callable
@@ -11,7 +12,8 @@ import sqlalchemy as sa
 from sqlalchemy.schema import DropSchema
 
 from world_core.errors import BadInputError, MissingPartError, PageStoreError
-from world_core.page_database import PageDatabase, page_failures, schema_of
+from world_core.page_database import EngineReader, PageDatabase, page_failures, schema_of
+from world_core.page_file import PageFile
 from world_core.page_tables import page_tables
 from world_core.pages import PageStore
 from world_core.types import PageRecord, VersionRecord
@@ -23,17 +25,26 @@ if TYPE_CHECKING:
     from tests.world_core.conftest import Place, Sample
 
 
+def take_connection(store: PageStore) -> Callable[[], None]:
+    """Take the only connection of a store; the result gives it back."""
+    reader = store._reader
+    if isinstance(reader, EngineReader):
+        return reader.engine.connect().close
+    assert isinstance(reader, PageFile)
+    held = reader._free.get_nowait()
+    return lambda: reader._free.put(held)
+
+
 def test_pool_waits_then_fails_by_name(place: Place, sample: Sample) -> None:
     place.fill(*sample).close()
     store = place.open(connections=1, patience=0.2)
-    connection = store._engine.connect()
-    with pytest.raises(PageStoreError, match="QueuePool"):
+    give_back = take_connection(store)
+    with pytest.raises(PageStoreError, match=r"QueuePool|had no turn within 0\.2 s"):
         store.find("https://a.example/1")
-    release = threading.Timer(0.05, connection.close)
+    release = threading.Timer(0.05, give_back)
     release.start()
     patient = place.open(connections=1, patience=30)
-    held = patient._engine.connect()
-    threading.Timer(0.05, held.close).start()
+    threading.Timer(0.05, take_connection(patient)).start()
     assert patient.find("https://a.example/1") is not None
     release.join()
     assert store.find("https://a.example/1") is not None
@@ -77,7 +88,8 @@ def test_server_goes_away_and_comes_back(
     store.ping()
     assert list(store.pages()) == sample[0]
     assert store.find("https://unknown.example/") is None
-    assert store._engine.pool.checkedout() == 0  # type: ignore[attr-defined]
+    assert isinstance(store._reader, EngineReader)
+    assert store._reader.engine.pool.checkedout() == 0  # type: ignore[attr-defined]
     store.close()
 
 
@@ -184,8 +196,8 @@ def test_store_is_read_only_and_leaves_no_files(sqlite_place: Place, sample: Sam
     store = sqlite_place.fill(*sample)
     path = Path(sqlite_place.where)
     before = path.read_bytes()
-    with store._engine.connect() as connection, pytest.raises(sa.exc.OperationalError):
-        connection.execute(sa.text("DELETE FROM pages"))
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        store._reader.rows(sa.text("DELETE FROM pages"), {})
     list(store.pages())
     store.close()
     assert path.read_bytes() == before
@@ -252,25 +264,22 @@ def test_missing_driver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_settings_of_the_address_win() -> None:
-    engine = PageDatabase.of("postgresql://h/d?connect_timeout=1").reader(3, 2.5)
-    assert dict(engine.url.query) == {
+    reader = PageDatabase.of("postgresql://h/d?connect_timeout=1").reader(3, 2.5)
+    assert isinstance(reader, EngineReader)
+    assert dict(reader.engine.url.query) == {
         "connect_timeout": "1",
         "application_name": "searchworld",
         "options": "-c statement_timeout=2500",
     }
-    engine.dispose()
+    reader.close()
 
 
 def test_statements_that_take_too_long_fail(new_postgres_place: Callable[[], Place]) -> None:
     place = new_postgres_place()
-    engine = PageDatabase.of(place.where, place.schema).reader(1, 0.1)
-    with (
-        pytest.raises(PageStoreError, match="statement timeout"),
-        page_failures("p"),
-        engine.connect() as connection,
-    ):
-        connection.execute(sa.text("SELECT pg_sleep(20)"))
-    engine.dispose()
+    reader = PageDatabase.of(place.where, place.schema).reader(1, 0.1)
+    with pytest.raises(PageStoreError, match="statement timeout"), page_failures("p"):
+        reader.rows(sa.text("SELECT pg_sleep(20)"), {})
+    reader.close()
 
 
 def test_failures_let_other_errors_through() -> None:

@@ -124,15 +124,20 @@ def test_metas_come_in_the_order_asked(filled: PageStore) -> None:
     assert filled.metas([]) == []
 
 
-def test_metas_and_read_ask_once(filled: PageStore) -> None:
-    statements: list[str] = []
-    sa.event.listen(
-        filled._engine, "before_cursor_execute", lambda *event: statements.append(event[2])
-    )
+def test_metas_and_read_ask_once(filled: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[sa.Executable] = []
+    rows = filled._reader.rows
+
+    def counted(statement: sa.Executable, values: dict[str, object]) -> object:
+        asked.append(statement)
+        return rows(statement, values)
+
+    monkeypatch.setattr(filled._reader, "rows", counted)
     filled.metas(list(range(10)))
     filled.read(4)
     filled.find("https://a.example/1")
-    assert len(statements) == 3
+    queries = filled._queries
+    assert asked == [queries.metas, queries.read, queries.find]
 
 
 @pytest.mark.parametrize("number", [-1, 10**6, 2**70])
