@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from world_core.content import canonical_json
 from world_core.errors import (
@@ -21,6 +21,7 @@ from world_core.errors import (
     ForeignWorldError,
     NewerFormatError,
 )
+from world_core.manifest_options import Part, RerankerSettings, SparseSettings, left_out
 from world_core.types import Instant
 
 FORMAT = 1
@@ -60,34 +61,28 @@ _Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _Count = Annotated[int, Field(ge=0)]
 
 
-class _Part(BaseModel):
-    """Settings shared by the manifest and its parts: closed, frozen, exact types, finite."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
-
-
-class FileDigest(_Part):
+class FileDigest(Part):
     """The sha256 and the size in bytes of a file."""
 
     sha256: _Sha256
     bytes: _Count
 
 
-class Canary(_Part):
+class Canary(Part):
     """A query with the page ids it must bring up, best first; asked before a world is ready."""
 
     query: str
     page_ids: tuple[str, ...]
 
 
-class EncoderSettings(_Part):
+class EncoderSettings(Part):
     """How to load the encoder: ``world_core.encoders.load(kind, arguments)``."""
 
     kind: str
-    arguments: dict[str, str | int] = {}
+    arguments: dict[str, str | int] = Field(default_factory=dict)
 
 
-class LexicalSettings(_Part):
+class LexicalSettings(Part):
     """The lexical index: its engine, its unit and the weights of BM25."""
 
     engine: str
@@ -98,7 +93,7 @@ class LexicalSettings(_Part):
     field_weights: dict[str, float]
 
 
-class DenseSettings(_Part):
+class DenseSettings(Part):
     """The dense index: its tier, shape (rows, dim) and the digest of codes and scales."""
 
     kind: str
@@ -107,13 +102,13 @@ class DenseSettings(_Part):
     vectors_digest: str
 
 
-class FusionSettings(_Part):
+class FusionSettings(Part):
     """The weight of the dense score in the fused score, 0 to 1."""
 
     weight: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
 
 
-class Counts(_Part):
+class Counts(Part):
     """How much a world holds, and what its build left out by reason."""
 
     pages: _Count
@@ -121,15 +116,16 @@ class Counts(_Part):
     passages: _Count
     links: _Count = 0
     dead_links: _Count = 0
-    dropped: dict[str, int] = {}
+    dropped: dict[str, int] = Field(default_factory=dict)
 
 
-class Manifest(_Part):
+class Manifest(Part):
     """What ``manifest.json`` says of a world; see ``docs/format.md``.
 
     ``files`` holds the digest of every other file by its path in the folder, with ``/``.
     ``capture_from`` and ``capture_to`` are the times of the first and last capture, ``clock`` is
-    the world clock. ``encoder_id`` is "" exactly when the world has no dense index.
+    the world clock. ``encoder_id`` is "" exactly when the world has no dense index; ``sparse`` and
+    ``reranker`` are left out of the file when there are none.
     """
 
     format: int = FORMAT
@@ -143,7 +139,9 @@ class Manifest(_Part):
     languages: tuple[str, ...]
     lexical: LexicalSettings
     dense: DenseSettings | None
+    sparse: SparseSettings | None = None
     fusion: FusionSettings = FusionSettings()
+    reranker: RerankerSettings | None = None
     counts: Counts
     capture_from: Instant | None
     capture_to: Instant | None
@@ -153,7 +151,7 @@ class Manifest(_Part):
 
 def render(manifest: Manifest) -> bytes:
     """Return the bytes of ``manifest.json``: JSON with its own digest as ``self_sha256``."""
-    fields = manifest.model_dump(mode="json")
+    fields = left_out(manifest.model_dump(mode="json"))
     fields[_SELF] = hashlib.sha256(canonical_json(fields)).hexdigest()
     text = json.dumps(fields, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
     return text.encode("utf-8") + b"\n"
