@@ -69,6 +69,7 @@ def create_app(worlds: Worlds, settings: Settings) -> WorldApp:
     @asynccontextmanager
     async def life(_app: FastAPI) -> AsyncIterator[dict[str, float]]:
         StopSignals(lambda: setattr(service, "stopping", True)).install()
+        await worlds.start()
         watcher = asyncio.create_task(watch(service))
         # What is yielded reaches the protocol of each connection, see protocol.py.
         try:

@@ -60,7 +60,7 @@ def _serve_with(settings: Settings) -> int:
     logs.configure(settings.log_level)
     with bind(settings) as bound:
         settings = dataclasses.replace(settings, port=bound.getsockname()[1])
-        if settings.workers > 1:
+        if settings.workers > 1 or settings.has_engine_process:
             print(f"Starting {settings.workers} processes on {address_of(bound)}", flush=True)
             return serve_workers(settings, bound)
         worlds = open_worlds(settings.worlds, opener_for(settings, verify=settings.verify))

@@ -13,6 +13,7 @@ WorldError (world_core.errors)
 │   └── UnauthorizedError   the key is missing or not known
 ├── OverloadedError         waited to the deadline, or the queue is full
 ├── DeadlineError           our own work did not end in time
+├── EngineLostError         the engine process has ended
 ├── FrameError              a message between two of our processes cannot be used
 └── ClientLeftError         the client closed the connection; nobody reads an answer
 """
@@ -115,6 +116,12 @@ class DeadlineError(WorldError):
 
     code = "deadline"
     status = 504
+
+
+class EngineLostError(WorldError):
+    """The engine process has ended or cannot be reached; nothing is known of the answer."""
+
+    code = "engine_lost"
 
 
 class FrameError(WorldError):

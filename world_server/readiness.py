@@ -29,7 +29,7 @@ class Report:
         A later world that was refused is named, but takes the others out of no service.
         """
         first = next(iter(self.worlds), "")
-        return all(
+        return bool(self.worlds) and all(
             state == "ok" or (name in self.refused and name != first)
             for name, state in self.worlds.items()
         )
@@ -39,7 +39,8 @@ class Readiness:
     """Asks the canary queries of every world at most once in a while, whoever asks.
 
     A report is good for ``seconds``. Past half of that the next one is made in the background, so
-    that regular probes never wait; a probe that finds none waits for it, up to ``deadline``.
+    that regular probes never wait; a probe that finds none waits for it, up to ``deadline``. What
+    happens to the worlds (a switch, a lost engine process) ends a report's time.
     """
 
     def __init__(
@@ -56,12 +57,13 @@ class Readiness:
         self._clock = clock
         self._report: Report | None = None
         self._made = 0.0
+        self._changes = 0
         self._task: asyncio.Task[Report] | None = None
 
     async def report(self) -> Report:
         """Return a report that is not older than ``seconds``."""
         age = self._clock() - self._made
-        if self._report is None or age > self._seconds:
+        if self._report is None or age > self._seconds or self._changes != self._worlds.changes:
             return await asyncio.shield(self._refresh())
         if age > self._seconds / 2:
             self._refresh()
@@ -73,12 +75,15 @@ class Readiness:
         return self._task
 
     async def _make(self) -> Report:
+        # Noted before the worlds are asked, so that what changes meanwhile makes it old at once.
+        changes = self._worlds.changes
         names = self._worlds.names
         states = await asyncio.gather(*(self._state(name) for name in names))
         opened = {world.manifest.name for world in self._worlds.opened}
         refused = frozenset(name for name in names if name not in opened)
         self._report = Report(dict(zip(names, states, strict=True)), refused)
         self._made = self._clock()
+        self._changes = changes
         return self._report
 
     async def _state(self, name: str) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import gc
 import logging
 import os
 import signal
 import socket
 import sys
+from pathlib import Path
 from types import FrameType
 
 from fastapi import FastAPI
@@ -18,6 +18,9 @@ from uvicorn.config import STARTUP_FAILURE
 from world_core.errors import WorldError
 from world_server import logs
 from world_server.app import create_app
+from world_server.collector import calm_collector
+from world_server.engine_keeper import EngineKeeper
+from world_server.engine_remote import RemoteWorlds
 from world_server.errors import SettingsError
 from world_server.keys import KeyRing, check_exposure
 from world_server.settings import CONFIG_ENV, ENV_PREFIX, Settings, load
@@ -26,6 +29,9 @@ from world_server.worlds import Worlds, open_worlds, opener_for
 
 BACKLOG = 8192
 """Connections the system may hold before they are accepted; it cuts this to its own limit."""
+
+ENGINE_ENV = ENV_PREFIX + "ENGINE_SOCKET"
+"""Where a worker finds the socket of the engine process; set by its parent."""
 
 DOORS = 16
 """Connections accepted in one turn of the event loop."""
@@ -78,7 +84,7 @@ def serve_here(worlds: Worlds, settings: Settings, bound: socket.socket) -> int:
 def run_app(app: FastAPI, settings: Settings, bound: socket.socket) -> int:
     """Run an app of :func:`world_server.app.create_app` on a bound socket."""
     server = Server(_config(app, settings))
-    _calm_collector()
+    calm_collector()
 
     def end(number: int, _frame: FrameType | None) -> None:
         # uvicorn raises the signal again when it is done; by then there is nothing left to end.
@@ -95,16 +101,24 @@ def run_app(app: FastAPI, settings: Settings, bound: socket.socket) -> int:
 
 
 def serve_workers(settings: Settings, bound: socket.socket) -> int:
-    """Serve from several processes on one socket, each with its own worlds; return the exit code.
+    """Serve from several processes on one socket; return the exit code.
 
+    The worlds are open in one engine process behind them, or in each of them, as ``engine`` says.
     The processes are spawned, never forked: neither Java nor FAISS survives a fork.
+
+    Raises:
+        WorldError: the engine process cannot serve, or ended again and again.
     """
     for name in [name for name in os.environ if name.startswith(ENV_PREFIX)]:
         if name[len(ENV_PREFIX) :].lower() in _NAMES or name == CONFIG_ENV:
             del os.environ[name]
     os.environ.update(settings.to_environment())
     config = _config("world_server.serving:worker_app", settings)
-    return Supervisor(config, sockets=_doors(bound)).serve()
+    engine = None
+    if settings.has_engine_process:
+        engine = EngineKeeper()
+        os.environ[ENGINE_ENV] = str(engine.address)
+    return Supervisor(config, sockets=_doors(bound), engine=engine).serve()
 
 
 def worker_app() -> FastAPI:
@@ -112,13 +126,22 @@ def worker_app() -> FastAPI:
     settings = load({}, os.environ)
     logs.configure(settings.log_level)
     try:
-        opener = opener_for(settings, verify=settings.verify)
-        app = create_app(open_worlds(settings.worlds, opener), settings)
+        app = create_app(_worker_worlds(settings), settings)
     except WorldError as error:
         _LOG.critical("this worker cannot serve: %s", error)
         sys.exit(STARTUP_FAILURE)
-    _calm_collector()
+    calm_collector()
     return app
+
+
+def _worker_worlds(settings: Settings) -> Worlds:
+    """Return the worlds of the engine process, or open them here."""
+    if settings.has_engine_process:
+        # Without a parent there is nobody to serve for.
+        return RemoteWorlds(
+            Path(os.environ[ENGINE_ENV]), abandoned=lambda: os.kill(os.getpid(), signal.SIGTERM)
+        )
+    return open_worlds(settings.worlds, opener_for(settings, verify=settings.verify))
 
 
 def _doors(bound: socket.socket) -> list[socket.socket]:
@@ -128,17 +151,6 @@ def _doors(bound: socket.socket) -> list[socket.socket]:
     and turns are long, the last would be let in after the first are long done.
     """
     return [bound, *(bound.dup() for _ in range(DOORS - 1))]
-
-
-def _calm_collector() -> None:
-    """Let the garbage collector pass over what was loaded, and look less often at the rest.
-
-    Requests leave few cycles behind, yet thousands of waiting ones made every full collection long:
-    a quarter of the time, and most of the longest answers, went into it.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
 
 
 _NAMES = frozenset(row.name for row in dataclasses.fields(Settings))

@@ -63,10 +63,15 @@ class Settings:
     host: str = _setting("127.0.0.1", "Address to listen on.")
     port: int = _setting(8000, "Port to listen on; 0 takes a free one.", low=0, high=65535)
     workers: int = _setting(
-        1, "Processes that serve; each opens the worlds itself.", low=1, high=256
+        1, "Processes that answer HTTP; see `engine` for who opens the worlds.", low=1, high=256
+    )
+    engine: str = _setting(
+        "auto",
+        "Where the worlds are open: `process` (one engine process for all workers), `local` (in"
+        " every worker) or `auto`, which is local with one worker and process with several.",
     )
     engine_threads: int = _setting(
-        4, "Searches and fetches at work at once, for each world and process.", low=1, high=256
+        4, "Searches and fetches at work at once, for each world and engine.", low=1, high=256
     )
     encoder_threads: int = _setting(1, "Threads of the encoder within one query.", low=1, high=64)
     max_running: int = _setting(
@@ -136,11 +141,18 @@ class Settings:
         if "*" in self.cors_origins:
             raise SettingsError(
                 "cors_origins holds '*'.", hint="Name each origin, such as http://localhost:3000."
+        if self.engine not in ("auto", "local", "process"):
+            raise SettingsError(f"engine is {self.engine!r}.", hint=_HINT)
             )
 
     @property
     def running_limit(self) -> int:
         """Calls let in at once: ``max_running``, or twice the engine's threads.
+    @property
+    def has_engine_process(self) -> bool:
+        """True when the worlds are open in one engine process, not in each worker."""
+        return self.engine == "process" or (self.engine == "auto" and self.workers > 1)
+
 
         Twice, so that a thread that ends a call finds the next one waiting.
         """

@@ -73,7 +73,7 @@ class _Refusal:
 
 
 @dataclass(slots=True)
-class _Slot:
+class Slot:
     """A name under which a world is served, and where its next version comes from.
 
     ``fault`` says why there is no world.
@@ -91,18 +91,25 @@ class Worlds:
     """Worlds by name; the first is the one plain requests meet.
 
     A world that could not be opened keeps its place, so that no other one answers for it.
+
+    Attributes:
+        changes: counts what may make an earlier report on the worlds untrue.
     """
 
-    def __init__(self, opener: Opener, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._opener = opener
+    def __init__(
+        self, opener: Opener | None = None, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Take what opens the worlds; without it they are opened elsewhere."""
+        self.changes = 0
+        self._opener = opener or _refuse_opening
         self._clock = clock
-        self._slots: dict[str, _Slot] = {}
+        self._slots: dict[str, Slot] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     @classmethod
     def of(cls, *served: ServedWorld) -> Worlds:
         """Return a registry of worlds that are open already and never switched."""
-        worlds = cls(_refuse_opening)
+        worlds = cls()
         for world in served:
             worlds.add(world)
         return worlds
@@ -120,11 +127,11 @@ class Worlds:
             raise SettingsError(
                 f"Two worlds are named {name!r}.", hint="Serve each world of a name only once."
             )
-        self._slots[name] = _Slot(world, folder, target)
+        self._slots[name] = Slot(world, folder, target)
 
     def add_failed(self, name: str, fault: WorldError, folder: WorldFolder) -> None:
         """Keep the place of a world that could not be opened: its calls fail until it can be."""
-        self._slots[name] = _Slot(None, folder, fault=fault)
+        self._slots[name] = Slot(None, folder, fault=fault)
 
     @property
     def names(self) -> list[str]:
@@ -151,6 +158,13 @@ class Worlds:
                 f"The world {name!r} cannot be served{code}.", hint="The server's log says why."
             )
         return slot.world
+
+    def fault(self, name: str) -> WorldError | None:
+        """Return why the world of a name could not be opened, ``None`` for one that is open."""
+        return self._slot(name).fault
+
+    async def start(self) -> None:
+        """Wait until the worlds are known: at once, for they were opened here."""
 
     async def refresh(self, name: str, *, again: bool = False) -> bool:
         """Switch to the version that the world's pointer names, if it is another; say whether.
@@ -185,18 +199,23 @@ class Worlds:
                 )
             old, slot.world, slot.target = slot.world, fresh, target
             slot.fault = slot.refusal = None
+            self.changes += 1
             _LOG.info("switched %s to %s", name, fresh.manifest.world_id)
         if old is not None:
-            closing = asyncio.create_task(old.close())
-            self._closing.add(closing)
-            closing.add_done_callback(self._closing.discard)
+            self._retire(old)
         return True
 
     async def close(self) -> None:
         """Close all worlds, each after its last call."""
         await asyncio.gather(*self._closing, *(world.close() for world in self.opened))
 
-    def _slot(self, name: str) -> _Slot:
+    def _retire(self, world: ServedWorld) -> None:
+        """Close a world that is served no more, after its last call."""
+        closing = asyncio.create_task(world.close())
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+
+    def _slot(self, name: str) -> Slot:
         slot = self._slots.get(name)
         if slot is None:
             raise UnknownWorldError(

@@ -108,6 +108,7 @@ def test_the_environment_carries_every_setting_to_a_worker() -> None:
         cors_origins=("http://x",),
         host="::1",
         workers=2,
+        engine="local",
         engine_threads=3,
         encoder_threads=2,
         max_running=5,
@@ -140,6 +141,22 @@ def test_secrets_are_neither_shown_nor_given_flags() -> None:
 def test_running_limit_is_twice_the_threads_unless_set() -> None:
     assert Settings(engine_threads=3).running_limit == 6
     assert Settings(engine_threads=3, max_running=100).running_limit == 100
+
+
+@pytest.mark.parametrize(
+    ("engine", "workers", "has_process"),
+    [
+        ("auto", 1, False), ("auto", 2, True), ("local", 1, False),
+        ("local", 4, False), ("process", 1, True), ("process", 4, True),
+    ],
+)  # fmt: skip
+def test_where_the_worlds_are_open(engine: str, workers: int, has_process: bool) -> None:
+    assert Settings(engine=engine, workers=workers).has_engine_process is has_process
+
+
+def test_an_unknown_place_for_the_engine_is_refused() -> None:
+    with pytest.raises(SettingsError, match="engine is 'remote'"):
+        Settings(engine="remote")
 
 
 def test_every_setting_is_documented_and_read() -> None:
