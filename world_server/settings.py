@@ -138,21 +138,21 @@ class Settings:
                 raise SettingsError(f"{row.name} is {value}, but must be {wanted}.", hint=_HINT)
         if self.log_level not in ("debug", "info", "warning", "error"):
             raise SettingsError(f"log_level is {self.log_level!r}.", hint=_HINT)
+        if self.engine not in ("auto", "local", "process"):
+            raise SettingsError(f"engine is {self.engine!r}.", hint=_HINT)
         if "*" in self.cors_origins:
             raise SettingsError(
                 "cors_origins holds '*'.", hint="Name each origin, such as http://localhost:3000."
-        if self.engine not in ("auto", "local", "process"):
-            raise SettingsError(f"engine is {self.engine!r}.", hint=_HINT)
             )
 
-    @property
-    def running_limit(self) -> int:
-        """Calls let in at once: ``max_running``, or twice the engine's threads.
     @property
     def has_engine_process(self) -> bool:
         """True when the worlds are open in one engine process, not in each worker."""
         return self.engine == "process" or (self.engine == "auto" and self.workers > 1)
 
+    @property
+    def running_limit(self) -> int:
+        """Calls let in at once: ``max_running``, or twice the engine's threads.
 
         Twice, so that a thread that ends a call finds the next one waiting.
         """
