@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from world_core.errors import BadInputError
 from world_core.indexes.faiss_tiers import cells_of, pieces_of
-from world_core.indexes.tiers import automatic
+from world_core.indexes.tiers import chosen_kind
 from world_core.manifest import Manifest
 from world_core.unit_costs import ENCODERS, PASSAGES_A_PAGE, cost
 
@@ -113,7 +113,7 @@ def of_pages(
         chosen = min(pages, row_pages) if row_pages else pages
         per_page = {"all": passages_a_page, "lead": min(1.0, passages_a_page)}.get(rows, 0.0)
         count, width = round(chosen * per_page), dim or ENCODERS[encoder].dim
-    kind = _tier(tier, count) if encoder else ""
+    kind = chosen_kind(tier, count) if encoder else ""
     units = passages if unit == "passage" else pages
     share = passages_a_page / PASSAGES_A_PAGE
     columns = cost("columns_page") * pages + cost("columns_passage") * passages
@@ -145,9 +145,3 @@ def dense_bytes(tier: str, rows: int, dim: int) -> int:
     if tier == "hnsw":
         return codes + rows * (2 * dim + 282)
     return codes if tier == "torch" else codes + rows * 2 * dim
-
-
-def _tier(tier: str, rows: int) -> str:
-    if not rows:
-        return "flat"
-    return automatic(rows) if tier == "auto" else tier

@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 from world_core.errors import TooLargeError
 from world_core.extent import Extent, dense_bytes
 from world_core.indexes.faiss_tiers import PROBES, cells_of, pieces_of
+from world_core.indexes.jvm import heap_of
 from world_core.machine import Machine
 from world_core.unit_costs import ENCODERS, GIB, HEADROOM, MIB, PASSAGES_A_PAGE, cost
-
-LEAST_HEAP_MB = 128
 
 INDEXING = {"ivf": "cluster_vector", "ivfpq": "product_vector", "hnsw": "graph_vector"}
 """The cost of putting a vector into an index, for tiers that do more than write it down."""
@@ -81,15 +80,6 @@ class BuildingPlan:
     hours: Mapping[str, float]
 
 
-def lexical_heap_mb(units: int) -> int:
-    """Return the Java heap in MiB that searching so many units needs.
-
-    Lucene's files lie outside the heap; inside are filters and what searches collect.
-    """
-    wanted = (cost("heap_base") + cost("heap_unit") * units) / MIB
-    return max(LEAST_HEAP_MB, math.ceil(wanted))
-
-
 def serving(
     extent: Extent, machine: Machine, *, processes: int = 1, workers: int = 0
 ) -> ServingPlan:
@@ -106,7 +96,7 @@ def serving(
     asked for, ``cached`` says how much of them the system would keep if it could.
     """
     stored = extent.stored
-    heap = lexical_heap_mb(extent.units) if extent.engine == "lucene" else 0
+    heap = heap_of(stored.get("lexical", 0)) if extent.engine == "lucene" else 0
     parts = {
         "processes": round(processes * cost("process") + workers * cost("worker")),
         "java": processes * (round(cost("java")) + heap * MIB) if heap else 0,

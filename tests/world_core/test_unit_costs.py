@@ -18,7 +18,7 @@ def test_every_cost_is_positive_and_says_where_it_comes_from() -> None:
         assert entry.value > 0, name
         assert entry.unit
         assert entry.source.startswith(("measured", "arithmetic", "assumed", "the "))
-    assert unit_costs.cost("heap_base") == unit_costs.COSTS["heap_base"].value
+    assert unit_costs.cost("process") == unit_costs.COSTS["process"].value
 
 
 def test_dim_of_the_encoder_that_is_always_there() -> None:

@@ -64,15 +64,21 @@ _MACHINE = _Machine()
 
 
 def heap_for(*folders: Path) -> int:
-    """Return the megabytes of heap that reading these indexes takes, all at once.
+    """Return the megabytes of heap that reading these indexes takes, all at once."""
+    return heap_of(
+        sum(
+            path.stat().st_size for folder in folders for path in folder.iterdir() if path.is_file()
+        )
+    )
+
+
+def heap_of(size: int) -> int:
+    """Return the megabytes of heap that reading index files of so many bytes takes.
 
     Lucene leaves postings, positions, norms and columns in the page cache. On the heap lie its
     classes, what each search under way holds, and remembered filters: 32 MB in its own cache, 16
     in ours. One byte for 32 of the files is room for what grows with the number of units.
     """
-    size = sum(
-        path.stat().st_size for folder in folders for path in folder.iterdir() if path.is_file()
-    )
     return min(MOST_MB, LEAST_MB + (size >> 25))
 
 
