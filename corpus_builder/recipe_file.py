@@ -22,6 +22,7 @@ from corpus_builder.recipe import (
     SourceRecipe,
 )
 from world_core import urls
+from world_core.indexes.tiers import KINDS
 from world_core.manifest import check_name
 from world_core.types import Instant
 
@@ -249,7 +250,7 @@ def _dense(reader: _Reader, base: Path, *, inputs: bool) -> DenseRecipe | None:
         arguments=MappingProxyType(arguments),
         rows=reader.choice("rows", "all", ("all", "lead", "none")),
         titles=reader.take("titles", bool, default=True),
-        tier=reader.choice("tier", "auto", ("auto", "flat", "ivf", "hnsw")),
+        tier=reader.choice("tier", "auto", ("auto", *KINDS)),
         pages=reader.number("pages", 0, 0, 10**10),
         include=include,
         include_digest=digest,

@@ -43,7 +43,7 @@ DENSE = st.builds(
     arguments=tables(TEXT | st.integers(-(2**60), 2**60)),
     rows=st.sampled_from(["all", "lead"]),
     titles=st.booleans(),
-    tier=st.sampled_from(["auto", "flat", "ivf", "hnsw"]),
+    tier=st.sampled_from(["auto", "flat", "ivf", "hnsw", "ivfpq", "torch"]),
     pages=st.integers(0, 10**6),
 )
 RECIPES = st.builds(

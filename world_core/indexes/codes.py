@@ -7,6 +7,7 @@ count and the processor. A sum of integers does not.
 from __future__ import annotations
 
 import hashlib
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,22 @@ LENGTH_TOLERANCE = 1e-3
 """How far the length of a vector may be from 1."""
 
 
-def quantised(vectors: Vectors) -> tuple[Codes, CodeScales]:
+class Coded(NamedTuple):
+    """Rows of codes (n, dim) and their scales (n,), which give every row the length 1."""
+
+    codes: Codes
+    scales: CodeScales
+
+    def vectors(self, start: int, stop: int) -> Vectors:
+        """Return the code vectors of the rows from start to stop, shape (stop - start, dim).
+
+        The cosine that a world states of two rows is that of these vectors.
+        """
+        scales = self.scales[start:stop, np.newaxis]
+        return np.asarray(self.codes[start:stop] * scales, dtype=np.float32)
+
+
+def quantised(vectors: Vectors) -> Coded:
     """Return int8 codes (n, dim) and scales (n,) of vectors (n, dim) of length 1.
 
     A row's components are divided by their largest magnitude, multiplied by 127 and rounded half to
@@ -53,7 +69,7 @@ def quantised(vectors: Vectors) -> tuple[Codes, CodeScales]:
         rounded = np.rint(block / largest * CODE_LIMIT)
         codes[start : start + BLOCK] = rounded
         scales[start : start + BLOCK] = 1.0 / np.sqrt((rounded * rounded).sum(axis=1))
-    return codes, scales
+    return Coded(codes, scales)
 
 
 def dots(codes: Codes, positions: Numbers, query: NDArray[np.int8]) -> Scores:
@@ -70,19 +86,26 @@ def dots(codes: Codes, positions: Numbers, query: NDArray[np.int8]) -> Scores:
     return sums
 
 
-def cosines(codes: Codes, scales: CodeScales, positions: Numbers, vector: Vector) -> Scores:
-    """Return the cosines of the code vectors of some rows with that of ``vector``, in [-1, 1].
+def cosines(table: Coded, positions: Numbers, query: Coded) -> Scores:
+    """Return the cosines of the code vectors of some rows with that of the query, in [-1, 1].
 
-    ``positions`` (m,) are rows in any order, the result (m,) is in the same order. A row's cosine
-    has the same bits however many rows are asked, on any thread count.
+    ``positions`` (m,) are rows of the table in any order, ``query`` is one row; the result (m,) is
+    in the same order. A row's cosine has the same bits however many rows are asked, on any thread
+    count.
+    """
+    factors = table.scales[positions].astype(np.float64) * np.float64(query.scales[0])
+    sums = dots(table.codes, positions, query.codes[0])
+    clipped: Scores = np.clip(sums * factors, -1.0, 1.0)
+    return clipped
+
+
+def coded(vector: Vector) -> Coded:
+    """Return a vector (dim,) of length 1 as one row of codes.
 
     Raises:
-        BadInputError: ``vector`` is not finite or not of length 1.
+        BadInputError: it is not finite or not of length 1.
     """
-    query, scale = quantised(vector[np.newaxis])
-    factors = scales[positions].astype(np.float64) * np.float64(scale[0])
-    clipped: Scores = np.clip(dots(codes, positions, query[0]) * factors, -1.0, 1.0)
-    return clipped
+    return quantised(vector[np.newaxis])
 
 
 def digest(codes: Codes, scales: CodeScales) -> str:

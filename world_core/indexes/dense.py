@@ -1,8 +1,8 @@
-"""The dense index: FAISS proposes candidates, integer codes score them.
+"""The dense index: a tier proposes candidates, integer codes score them.
 
-FAISS only decides which rows are looked at. Every score comes from the codes (``codes.py``), so the
-same passage has the same score in every call, and the order of an answer never hangs on how FAISS
-rounded.
+A tier (``tiers.py``) only decides which rows are looked at. Every score comes from the codes
+(``codes.py``), so the same passage has the same score in every call, and the order of an answer
+never hangs on how an engine rounded.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world_core.errors import BadInputError, DamagedFileError, IndexFailedError
-from world_core.indexes.codes import Codes, CodeScales, cosines, digest, quantised
-from world_core.indexes.tiers import KINDS, Tier, read_tier, write_tier
+from world_core.indexes import devices
+from world_core.indexes.codes import Coded, coded, cosines, digest, quantised
+from world_core.indexes.faiss_tiers import FAISS_KINDS, write_tier
+from world_core.indexes.row_flags import FlagMemory, RowFlags
+from world_core.indexes.tiers import KINDS, Found, Tier, chosen_kind
 from world_core.types import Bitmap, Candidates, Numbers, Scores, Vector, Vectors
 
 INDEX_FILE = "index.faiss"
@@ -24,17 +27,8 @@ CODES_FILE = "codes.npy"
 SCALES_FILE = "scales.npy"
 ROWS_FILE = "rows.npy"
 
-FLAT_LIMIT = 50_000
-"""Rows up to which tier "auto" scans all of them; above, it looks into cells only."""
-
 EXACT_LIMIT = 2_000
-"""Rows up to which all are scored by their codes and FAISS is not asked."""
-
-OVERFETCH = 32
-"""Candidates taken beyond k, because codes may order neighbours otherwise than FAISS."""
-
-TIE_MARGIN = 1e-5
-"""FAISS scores nearer than this are one score: its rounding differs between processors."""
+"""Rows up to which all are scored by their codes and no tier is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +47,11 @@ def write_dense(
     """Write a dense index into an existing folder; equal inputs give equal bytes.
 
     Args:
-        folder: where the four files go.
+        folder: where the files go; tier "torch" has none of its own.
         vectors: shape (n, dim), rows of length 1; n may be 0.
         rows: passage number of each vector, shape (n,), strictly ascending.
-        tier: "flat" (all rows scanned, half precision), "ivf" (cells, one byte a component),
-            "hnsw" (graph, half precision) or "auto": flat up to 50,000 rows, else ivf. An index
-            without rows is always flat.
+        tier: one of ``tiers.KINDS``, or "auto": flat up to 50,000 rows, ivf up to 5,000,000, then
+            ivfpq. An index with too few rows for its tier is flat (``tiers.chosen_kind``).
 
     Raises:
         BadInputError: an unknown tier, vectors not of length 1, or rows that do not fit them.
@@ -75,59 +68,75 @@ def write_dense(
     if not _ascending(rows):
         raise BadInputError("The passage numbers of the rows are not strictly ascending from 0 up.")
     count, dim = vectors.shape
-    if tier == "auto":
-        tier = "flat" if count <= FLAT_LIMIT else "ivf"
-    kind = tier if count else "flat"
-    codes, scales = quantised(vectors)
-    write_tier(folder / INDEX_FILE, kind, vectors)
-    np.save(folder / CODES_FILE, codes, allow_pickle=False)
-    np.save(folder / SCALES_FILE, scales, allow_pickle=False)
+    kind = chosen_kind(tier, count)
+    table = quantised(vectors)
+    if kind in FAISS_KINDS:
+        write_tier(folder / INDEX_FILE, kind, table)
+    np.save(folder / CODES_FILE, table.codes, allow_pickle=False)
+    np.save(folder / SCALES_FILE, table.scales, allow_pickle=False)
     np.save(folder / ROWS_FILE, rows.astype(np.int64), allow_pickle=False)
-    return DenseSummary(kind=kind, dim=dim, rows=count, vectors_digest=digest(codes, scales))
+    return DenseSummary(kind=kind, dim=dim, rows=count, vectors_digest=digest(*table))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    """What a search looks for: the best k of the allowed rows, of which there are ``chosen``."""
+
+    k: int
+    flags: RowFlags | None
+    chosen: int
 
 
 class DenseIndex:
     """Finds the passages nearest to a vector; safe to call from several threads at once.
 
     Files are mapped, not read, so processes on one machine share their pages. Processes that
-    search must be started by spawn, not by fork (``tiers.py``).
+    search must be started by spawn, not by fork (``faiss_tiers.py``).
     """
 
-    def __init__(self, tier: Tier, codes: Codes, scales: CodeScales, rows: Numbers) -> None:
+    def __init__(self, tier: Tier, table: Coded, rows: Numbers) -> None:
         self._tier: Tier | None = tier
-        self._codes = codes
-        self._scales = scales
+        self._table = table
         self._rows = rows
-        self._dim = int(codes.shape[1])
+        self._dim = int(table.codes.shape[1])
+        self._flags = FlagMemory(rows)
 
     @classmethod
-    def open(cls, folder: Path) -> Self:
-        """Map the four files of a folder and check that they belong together.
+    def open(cls, folder: Path, *, kind: str = "", device: str = "cpu") -> Self:
+        """Map the files of a folder and check that they belong together.
 
         Headers, shapes and row numbers are checked; that no byte differs is for the digests of
         the manifest to say.
 
+        Args:
+            folder: what ``write_dense`` wrote into.
+            kind: the tier that the manifest states; "" for any that has a file of its own.
+            device: where to search, one of ``devices.DEVICES``.
+
         Raises:
             DamagedFileError: a file is missing, cut, of another kind or of another index.
-            MissingPartError: FAISS is not installed.
+            MissingPartError: what the tier or the device needs is not there.
+            IndexFailedError: the rows do not fit the device.
         """
         rows = _mapped(folder / ROWS_FILE, np.dtype(np.int64), 1)
         codes = _mapped(folder / CODES_FILE, np.dtype(np.int8), 2)
         scales = _mapped(folder / SCALES_FILE, np.dtype(np.float32), 1)
-        for name, table in ((CODES_FILE, codes), (SCALES_FILE, scales)):
-            if len(table) != len(rows):
+        for name, column in ((CODES_FILE, codes), (SCALES_FILE, scales)):
+            if len(column) != len(rows):
                 raise _damaged(
-                    folder / name, f"holds {len(table)} rows, {ROWS_FILE} has {len(rows)}"
+                    folder / name, f"holds {len(column)} rows, {ROWS_FILE} has {len(rows)}"
                 )
         if not _ascending(rows):
             raise _damaged(folder / ROWS_FILE, "has passage numbers out of order")
-        tier = read_tier(folder / INDEX_FILE)
+        table = Coded(codes, scales)
+        files = devices.DenseFiles(folder / INDEX_FILE, folder / CODES_FILE, folder / SCALES_FILE)
+        tier = devices.open_tier(files, table, kind, device)
         if tier.shape != codes.shape:
             raise _damaged(
                 folder / INDEX_FILE,
                 f"holds {tier.shape} rows and components, {CODES_FILE} has {codes.shape}",
             )
-        return cls(tier, codes, scales, rows)
+        return cls(tier, table, rows)
 
     @property
     def dim(self) -> int:
@@ -139,12 +148,18 @@ class DenseIndex:
         """Passage number of each row, ascending, shape (n,)."""
         return self._rows
 
+    @property
+    def tier(self) -> str:
+        """What proposes candidates: a kind of tier, with ``gpu-`` before it on a FAISS GPU."""
+        return self._open_tier().kind
+
     def search(self, vector: Vector, k: int, allowed: Bitmap | None = None) -> Candidates:
         """Return the best k passages by cosine, best first, ties by passage number.
 
         Fewer only where fewer are allowed: cells and graph are searched more widely until k are
-        found. Small sets (2,000 rows) are scored completely; of larger ones FAISS proposes k + 32,
-        and more while equal scores reach over the end of its list.
+        found. Small sets (2,000 rows) are scored completely. Of larger ones the tier proposes more
+        than k, and more again while a row beyond its list could still belong to the best k; so
+        tiers that scan all rows give exactly the best k by the codes, on every device.
 
         Args:
             vector: the query, shape (dim,), length 1.
@@ -153,19 +168,31 @@ class DenseIndex:
 
         Raises:
             BadInputError: the vector, k or ``allowed`` does not fit this index.
-            IndexFailedError: FAISS failed, or the index is closed.
+            IndexFailedError: the engine failed, or the index is closed.
         """
-        tier = self._checked(vector)
+        return self.search_batch(vector[np.newaxis], k, allowed)[0]
+
+    def search_batch(
+        self, vectors: Vectors, k: int, allowed: Bitmap | None = None
+    ) -> list[Candidates]:
+        """Answer several searches in one view, each exactly as :meth:`search` would alone.
+
+        ``vectors`` has shape (b, dim). On a GPU all queries share one pass over the rows.
+        """
+        tier = self._open_tier()
+        if vectors.ndim != 2 or vectors.shape[1] != self._dim:
+            raise BadInputError(
+                f"A vector of shape {vectors.shape[1:]} does not fit an index of {self._dim} "
+                "components."
+            )
         if k < 0:
             raise BadInputError(f"k is {k}, not a number of passages.")
-        flags = self._row_flags(allowed)
-        chosen = len(self._rows) if flags is None else int(np.count_nonzero(flags))
-        if chosen <= EXACT_LIMIT:
-            positions = self._every(flags)
-        else:
-            positions = self._proposed(tier, vector, k, flags, chosen)
-        scores = cosines(self._codes, self._scales, positions, vector)
-        return _best(self._rows[positions], scores, k)
+        flags = self._flags.of(allowed)
+        ask = _Ask(k, flags, len(self._rows) if flags is None else flags.count)
+        queries = quantised(vectors)
+        if k and ask.chosen > max(EXACT_LIMIT, tier.breadth(k)):
+            return self._proposed(tier, queries, ask)
+        return [self._exact(_row(queries, place), ask) for place in range(len(vectors))]
 
     def score(self, vector: Vector, passages: Numbers) -> Scores:
         """Return the cosine of exactly these passages, -1.0 where a passage has no row.
@@ -177,68 +204,74 @@ class DenseIndex:
             BadInputError: the vector does not fit this index.
             IndexFailedError: the index is closed.
         """
-        self._checked(vector)
+        self._open_tier()
+        if vector.shape != (self._dim,):
+            raise BadInputError(
+                f"A vector of shape {vector.shape} does not fit an index of {self._dim} components."
+            )
         scores = np.full(len(passages), -1.0, dtype=np.float64)
         if not len(self._rows):
             return scores
         places = np.minimum(np.searchsorted(self._rows, passages), len(self._rows) - 1)
         known = self._rows[places] == passages
-        positions = places[known]
-        scores[known] = cosines(self._codes, self._scales, positions, vector)
+        scores[known] = cosines(self._table, places[known], coded(vector))
         return scores
 
     def close(self) -> None:
         """Release the mapped files; a later search fails."""
+        if self._tier is not None:
+            self._tier.close()
         self._tier = None
         self._rows = np.zeros(0, dtype=np.int64)
-        self._codes = np.zeros((0, self._dim), dtype=np.int8)
-        self._scales = np.zeros(0, dtype=np.float32)
+        self._table = Coded(np.zeros((0, self._dim), dtype=np.int8), np.zeros(0, dtype=np.float32))
+        self._flags = FlagMemory(self._rows)
 
-    def _checked(self, vector: Vector) -> Tier:
+    def _open_tier(self) -> Tier:
         if self._tier is None:
             raise IndexFailedError("The dense index is closed.")
-        if vector.shape != (self._dim,):
-            raise BadInputError(
-                f"A vector of shape {vector.shape} does not fit an index of {self._dim} components."
-            )
         return self._tier
 
-    def _row_flags(self, allowed: Bitmap | None) -> Bitmap | None:
-        if allowed is None or not len(self._rows):
-            return None
-        if len(allowed) <= self._rows[-1]:
-            raise BadInputError(
-                f"{len(allowed)} flags do not cover passage {self._rows[-1]} of the dense index."
-            )
-        flags: Bitmap = allowed[self._rows]
-        return None if flags.all() else flags
-
-    def _every(self, flags: Bitmap | None) -> Numbers:
-        everything: Numbers = (
-            np.arange(len(self._rows)) if flags is None else np.flatnonzero(flags)
+    def _exact(self, query: Coded, ask: _Ask) -> Candidates:
+        """Return the best k of all allowed rows, each scored by its codes."""
+        positions = (
+            np.arange(len(self._rows)) if ask.flags is None else np.flatnonzero(ask.flags.flags)
         ).astype(np.int64)
-        return everything
+        return _best(self._rows[positions], cosines(self._table, positions, query), ask.k)
 
-    def _proposed(
-        self, tier: Tier, vector: Vector, k: int, flags: Bitmap | None, chosen: int
-    ) -> Numbers:
-        """Return positions that hold the best k, in whole groups of equal FAISS scores.
+    def _proposed(self, tier: Tier, queries: Coded, ask: _Ask) -> list[Candidates]:
+        """Return the best k for each query among rows that the tier proposes.
 
-        FAISS cuts its list at a length, hence anywhere inside a group of equal scores; the group at
-        the end is dropped, and more are asked for while fewer than k stay.
+        All queries are asked at once; one whose list proves too short is asked again by itself.
         """
-        wanted, effort = k + OVERFETCH, 1
-        while wanted < chosen and effort <= len(self._rows):
-            scores, positions = tier.nearest(vector, wanted, flags, effort)
-            if len(positions) < wanted:
+        first = tier.nearest(queries, tier.breadth(ask.k), ask.flags, 1)
+        return [
+            self._completed(tier, _row(queries, place), ask, found)
+            for place, found in enumerate(first)
+        ]
+
+    def _completed(self, tier: Tier, query: Coded, ask: _Ask, found: Found) -> Candidates:
+        """Score a list by the codes, and ask for longer ones until no row beyond it can matter.
+
+        The tier's score of a row beyond the list is at most the list's last one, so its cosine is
+        at most that plus the tier's margin. Effort grows where the tier found fewer than asked.
+        """
+        wanted, effort = tier.breadth(ask.k), 1
+        while wanted < ask.chosen and effort <= len(self._rows):
+            if len(found.rows) < wanted:
                 effort *= 4
-                continue
-            clear = scores > scores[-1] + TIE_MARGIN
-            if np.count_nonzero(clear) >= k:
-                complete: Numbers = positions[clear]
-                return complete
-            wanted *= 4
-        return self._every(flags)
+            else:
+                scores = cosines(self._table, found.rows, query)
+                worst = np.partition(scores, len(scores) - ask.k)[len(scores) - ask.k]
+                if found.scores[-1] + tier.margin < worst:
+                    return _best(self._rows[found.rows], scores, ask.k)
+                wanted *= 4
+            if wanted < ask.chosen:
+                found = tier.nearest(query, wanted, ask.flags, effort)[0]
+        return self._exact(query, ask)
+
+
+def _row(table: Coded, place: int) -> Coded:
+    return Coded(table.codes[place : place + 1], table.scales[place : place + 1])
 
 
 def _best(units: Numbers, scores: Scores, k: int) -> Candidates:

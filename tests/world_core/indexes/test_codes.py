@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from world_core.errors import BadInputError
-from world_core.indexes.codes import BLOCK, CODE_LIMIT, cosines, digest, dots, quantised
+from world_core.indexes.codes import (
+    BLOCK,
+    CODE_LIMIT,
+    Coded,
+    coded,
+    cosines,
+    digest,
+    dots,
+    quantised,
+)
 from world_core.types import Vectors
 
 
@@ -105,8 +114,11 @@ def test_a_cosine_has_the_same_bits_alone_and_in_any_company(
     vectors = unit_rows(seed, 301, 48)
     codes, scales = quantised(vectors[:300])
 
-    together = cosines(codes, scales, np.array(positions), vectors[300])
-    alone = [cosines(codes, scales, np.array([place]), vectors[300])[0] for place in positions]
+    together = cosines(Coded(codes, scales), np.array(positions), coded(vectors[300]))
+    alone = [
+        cosines(Coded(codes, scales), np.array([place]), coded(vectors[300]))[0]
+        for place in positions
+    ]
 
     assert together.tolist() == alone
 
@@ -116,16 +128,16 @@ def test_a_cosine_has_the_same_bits_in_and_beyond_one_block() -> None:
     codes, scales = quantised(vectors)
     many = np.arange(BLOCK * 2 + 5) % 300
 
-    long = cosines(codes, scales, many, vectors[0])
+    long = cosines(Coded(codes, scales), many, coded(vectors[0]))
 
-    assert_array_equal(long, cosines(codes, scales, np.arange(300), vectors[0])[many])
+    assert_array_equal(long, cosines(Coded(codes, scales), np.arange(300), coded(vectors[0]))[many])
 
 
 def test_cosines_are_near_the_real_ones_and_within_one() -> None:
     vectors = unit_rows(4, 500, 384)
     codes, scales = quantised(vectors)
 
-    found = cosines(codes, scales, np.arange(500), vectors[0])
+    found = cosines(Coded(codes, scales), np.arange(500), coded(vectors[0]))
 
     assert np.abs(found - vectors @ vectors[0]).max() < 0.002
     assert found[0] == pytest.approx(1.0, abs=2e-7)
@@ -136,7 +148,8 @@ def test_the_opposite_vector_has_minus_one() -> None:
     vectors = unit_rows(5, 1, 32)
     codes, scales = quantised(-vectors)
 
-    assert cosines(codes, scales, np.array([0]), vectors[0])[0] == pytest.approx(-1.0, abs=2e-7)
+    query = coded(vectors[0])
+    assert cosines(Coded(codes, scales), np.array([0]), query)[0] == pytest.approx(-1.0, abs=2e-7)
 
 
 def test_the_digest_is_the_sha256_of_codes_then_scales() -> None:
@@ -156,3 +169,25 @@ def test_the_digest_notices_one_changed_code_and_one_changed_scale() -> None:
     assert (
         len({digest(codes, scales), digest(other_codes, scales), digest(codes, other_scales)}) == 3
     )
+
+
+@given(st.integers(0, 100), st.integers(1, 40), st.integers(0, 30), st.integers(0, 30))
+def test_code_vectors_are_the_codes_at_length_one(
+    seed: int, count: int, start: int, extra: int
+) -> None:
+    table = quantised(unit_rows(seed, count, 7))
+
+    part = table.vectors(start, start + extra)
+
+    assert part.dtype == np.float32
+    assert_array_equal(part, (table.codes * table.scales[:, np.newaxis])[start : start + extra])
+    assert np.abs(np.linalg.norm(part, axis=1) - 1).max(initial=0) < 1e-6
+
+
+def test_one_vector_is_one_row() -> None:
+    vectors = unit_rows(9, 3, 5)
+
+    row, table = coded(vectors[1]), quantised(vectors)
+
+    assert_array_equal(row.codes, table.codes[1:2])
+    assert_array_equal(row.scales, table.scales[1:2])

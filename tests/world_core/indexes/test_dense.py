@@ -15,20 +15,21 @@ from world_core.errors import BadInputError, DamagedFileError, IndexFailedError
 from world_core.indexes.dense import (
     CODES_FILE,
     EXACT_LIMIT,
-    FLAT_LIMIT,
     INDEX_FILE,
-    OVERFETCH,
     ROWS_FILE,
     SCALES_FILE,
     DenseIndex,
     DenseSummary,
     write_dense,
 )
+from world_core.indexes.faiss_tiers import OVERFETCH
+from world_core.indexes.tiers import FLAT_LIMIT, KINDS
 from world_core.types import Bitmap, Candidates, Numbers, Vector, Vectors
 
 DIM = 24
 ROWS = 6000  # above EXACT_LIMIT, so that FAISS is asked
-TIERS = ["flat", "ivf", "hnsw"]
+TIERS = list(KINDS)
+EXACT = ["flat", "torch"]
 FILES = [INDEX_FILE, CODES_FILE, SCALES_FILE, ROWS_FILE]
 
 
@@ -56,7 +57,12 @@ def assert_same(found: Candidates, expected: Candidates) -> None:
 
 
 def digests(folder: Path) -> list[str]:
-    return [hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in FILES]
+    files = sorted(folder.iterdir())
+    return [f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}" for file in files]
+
+
+def opened(folders: dict[str, Path], tier: str) -> DenseIndex:
+    return DenseIndex.open(folders[tier], kind=tier)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +76,12 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module", params=TIERS)
 def index(request: pytest.FixtureRequest, folders: dict[str, Path]) -> DenseIndex:
-    return DenseIndex.open(folders[request.param])
+    return opened(folders, request.param)
+
+
+@pytest.fixture(scope="module", params=EXACT)
+def exact(request: pytest.FixtureRequest, folders: dict[str, Path]) -> DenseIndex:
+    return opened(folders, request.param)
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +121,7 @@ def test_equal_vectors_give_equal_files(tier: str, tmp_path: Path) -> None:
     assert digests(first) == digests(second)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "kind"), [(FLAT_LIMIT, "flat"), (FLAT_LIMIT + 1, "ivf")])
 def test_the_automatic_tier_changes_at_its_limit(count: int, kind: str, tmp_path: Path) -> None:
     vectors = np.zeros((count, 2), dtype=np.float32)
@@ -124,9 +136,9 @@ def test_the_automatic_tier_changes_at_its_limit(count: int, kind: str, tmp_path
 @pytest.mark.parametrize("tier", TIERS)
 def test_an_index_of_one_row_works_on_every_tier(tier: str, tmp_path: Path) -> None:
     vectors = unit_rows(4, 1)
-    write_dense(tmp_path, vectors, np.array([7]), tier=tier)
+    summary = write_dense(tmp_path, vectors, np.array([7]), tier=tier)
 
-    found = DenseIndex.open(tmp_path).search(vectors[0], 10)
+    found = DenseIndex.open(tmp_path, kind=summary.kind).search(vectors[0], 10)
 
     assert found.units.tolist() == [7]
 
@@ -184,16 +196,30 @@ def test_a_row_is_found_by_its_own_vector(index: DenseIndex) -> None:
 
 
 @pytest.mark.parametrize("k", [1, 10, 100])
-def test_the_flat_tier_finds_exactly_the_best(flat: DenseIndex, k: int) -> None:
+def test_tiers_that_scan_all_rows_find_exactly_the_best(exact: DenseIndex, k: int) -> None:
     for vector in unit_rows(9, 20):
-        assert_same(flat.search(vector, k), truth(flat, vector, k, flat.rows))
+        assert_same(exact.search(vector, k), truth(exact, vector, k, exact.rows))
 
 
-@pytest.mark.parametrize(("tier", "least"), [("ivf", 0.9), ("hnsw", 0.95)])
+@pytest.mark.parametrize("tier", EXACT)
+@pytest.mark.parametrize("spread", [1e-2, 1e-3, 2e-4, 0.0])
+def test_the_best_of_a_dense_crowd_are_found_exactly(
+    tier: str, spread: float, tmp_path: Path
+) -> None:
+    crowd = unit_rows(50, 1) + np.float32(spread) * unit_rows(51, 4000)
+    crowd = (crowd / np.linalg.norm(crowd, axis=1, keepdims=True)).astype(np.float32)
+    write_dense(tmp_path, crowd, every_third(4000), tier=tier)
+    index = DenseIndex.open(tmp_path, kind=tier)
+
+    for vector in (*crowd[:5], *unit_rows(52, 5)):
+        assert_same(index.search(vector, 25), truth(index, vector, 25, index.rows))
+
+
+@pytest.mark.parametrize(("tier", "least"), [("ivf", 0.9), ("hnsw", 0.95), ("ivfpq", 0.9)])
 def test_the_other_tiers_find_nearly_the_best(
     folders: dict[str, Path], tier: str, least: float
 ) -> None:
-    index = DenseIndex.open(folders[tier])
+    index = opened(folders, tier)
     queries = unit_rows(10, 30)
 
     shares = [
@@ -225,12 +251,12 @@ def test_the_scores_of_a_search_are_those_of_score(index: DenseIndex) -> None:
         assert_array_equal(found.scores, index.score(vector, found.units))
 
 
-def test_a_shorter_list_is_the_head_of_a_longer_one(flat: DenseIndex) -> None:
+def test_a_shorter_list_is_the_head_of_a_longer_one(exact: DenseIndex) -> None:
     vector = unit_rows(14, 1)[0]
-    long = flat.search(vector, 200)
+    long = exact.search(vector, 200)
 
     for k in (1, 7, 100):
-        short = flat.search(vector, k)
+        short = exact.search(vector, k)
         assert_same(short, Candidates(long.units[:k], long.scores[:k]))
 
 
@@ -251,12 +277,41 @@ def test_only_allowed_passages_come_back_and_as_many_as_there_are(
 
 
 @pytest.mark.parametrize("share", [0.01, 0.2, 0.5, 0.9])
-def test_a_restricted_flat_search_is_exact(flat: DenseIndex, share: float) -> None:
+def test_a_restricted_search_of_all_rows_is_exact(exact: DenseIndex, share: float) -> None:
     allowed = np.random.default_rng(17).random(ROWS * 3) < share
-    permitted = flat.rows[allowed[flat.rows]]
+    permitted = exact.rows[allowed[exact.rows]]
 
     for vector in unit_rows(18, 10):
-        assert_same(flat.search(vector, 20, allowed), truth(flat, vector, 20, permitted))
+        assert_same(exact.search(vector, 20, allowed), truth(exact, vector, 20, permitted))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.9, 1.0])
+@pytest.mark.parametrize("count", [1, 2, 32])
+def test_a_batch_gives_each_query_the_answer_it_gets_alone(
+    index: DenseIndex, share: float, count: int
+) -> None:
+    allowed = np.random.default_rng(53).random(ROWS * 3) < share
+    queries = np.concatenate([unit_rows(54, count), unit_rows(1, count)])
+
+    together = index.search_batch(queries, 30, allowed)
+
+    assert len(together) == 2 * count
+    for query, found in zip(queries, together, strict=True):
+        assert_same(found, index.search(query, 30, allowed))
+
+
+def test_an_empty_batch_has_no_answers(index: DenseIndex) -> None:
+    assert index.search_batch(np.zeros((0, DIM), dtype=np.float32), 3) == []
+
+
+def test_a_frozen_bitmap_gives_the_same_answers_each_time(index: DenseIndex) -> None:
+    allowed = np.random.default_rng(55).random(ROWS * 3) < 0.5
+    vector = unit_rows(56, 1)[0]
+    expected = index.search(vector, 40, allowed)
+    allowed.flags.writeable = False
+
+    assert_same(index.search(vector, 40, allowed), expected)
+    assert_same(index.search(vector, 40, allowed), expected)
 
 
 def test_allowing_everything_changes_nothing(index: DenseIndex) -> None:
@@ -288,7 +343,7 @@ def test_allowed_passages_in_cells_far_from_the_query_are_found(tier: str, tmp_p
     write_dense(tmp_path, vectors, every_third(6000), tier=tier)
     allowed = np.arange(18_000) >= 3500 * 3
 
-    found = DenseIndex.open(tmp_path).search(pole, 40, allowed)
+    found = DenseIndex.open(tmp_path, kind=tier).search(pole, 40, allowed)
 
     assert len(found.units) == 40
     assert found.units.min() >= 3500 * 3
@@ -311,7 +366,7 @@ def test_equal_passages_come_in_order_of_their_numbers(
     twins = np.sort(np.random.default_rng(23).permutation(3000)[:equal])
     vectors[twins] = vectors[twins[0]]
     write_dense(tmp_path, vectors, every_third(3000), tier=tier)
-    index = DenseIndex.open(tmp_path)
+    index = DenseIndex.open(tmp_path, kind=tier)
 
     found = index.search(vectors[twins[0]], 10)
 
@@ -374,10 +429,27 @@ def test_no_passages_have_no_scores(flat: DenseIndex) -> None:
 def test_all_tiers_give_a_passage_the_same_score(folders: dict[str, Path]) -> None:
     vector = unit_rows(28, 1)[0]
 
-    rows = [DenseIndex.open(folder).score(vector, every_third(ROWS)) for folder in folders.values()]
+    rows = [opened(folders, tier).score(vector, every_third(ROWS)) for tier in folders]
 
-    assert_array_equal(rows[0], rows[1])
-    assert_array_equal(rows[0], rows[2])
+    for other in rows[1:]:
+        assert_array_equal(rows[0], other)
+
+
+def test_tiers_that_scan_all_rows_give_the_same_answers(folders: dict[str, Path]) -> None:
+    flat, torch = (opened(folders, tier) for tier in EXACT)
+    allowed = np.random.default_rng(57).random(ROWS * 3) < 0.6
+
+    for vector in unit_rows(58, 10):
+        assert_same(flat.search(vector, 30), torch.search(vector, 30))
+        assert_same(flat.search(vector, 30, allowed), torch.search(vector, 30, allowed))
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_an_index_tells_its_tier_and_torch_needs_no_file(
+    folders: dict[str, Path], tier: str
+) -> None:
+    assert opened(folders, tier).tier == tier
+    assert (folders[tier] / INDEX_FILE).exists() == (tier != "torch")
 
 
 def test_many_threads_get_the_answers_of_one(index: DenseIndex) -> None:
@@ -395,8 +467,8 @@ def test_many_threads_get_the_answers_of_one(index: DenseIndex) -> None:
 
 
 def test_a_second_opening_gives_the_same_answers(folders: dict[str, Path]) -> None:
-    for folder in folders.values():
-        first, second = DenseIndex.open(folder), DenseIndex.open(folder)
+    for tier in TIERS:
+        first, second = opened(folders, tier), opened(folders, tier)
         for vector in unit_rows(31, 10):
             assert_same(first.search(vector, 20), second.search(vector, 20))
 

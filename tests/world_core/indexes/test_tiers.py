@@ -1,104 +1,88 @@
 from __future__ import annotations
 
-import multiprocessing
-import sys
 from pathlib import Path
 
-import faiss
 import numpy as np
 import pytest
 
-from world_core.errors import DamagedFileError, IndexFailedError, MissingPartError
-from world_core.indexes.tiers import KINDS, load_faiss, read_tier, write_tier
-from world_core.types import Vectors
+from world_core.indexes.codes import Coded, quantised
+from world_core.indexes.dense import write_dense
+from world_core.indexes.devices import DenseFiles, open_tier
+from world_core.indexes.row_flags import RowFlags
+from world_core.indexes.tiers import CELLS_LIMIT, FLAT_LIMIT, KINDS, Tier, chosen_kind
+
+ROWS, DIM = 3000, 16
 
 
-def circle(count: int) -> Vectors:
-    """Unit vectors around half a circle: the nearest of the first are those that follow it."""
-    angles = np.linspace(0.0, np.pi, count)
-    return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+@pytest.fixture(scope="module")
+def table() -> Coded:
+    rows = np.random.default_rng(1).standard_normal((ROWS, DIM)).astype(np.float32)
+    return quantised((rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32))
 
 
-def nearest_in_child(path: str) -> list[int]:
-    rows = read_tier(Path(path)).nearest(circle(300)[0], 3, None, 1)[1]
-    return [int(row) for row in rows]
+@pytest.fixture(scope="module", params=KINDS)
+def tier(
+    request: pytest.FixtureRequest, table: Coded, tmp_path_factory: pytest.TempPathFactory
+) -> Tier:
+    folder: Path = tmp_path_factory.mktemp("tier")
+    write_dense(folder, table.vectors(0, ROWS), np.arange(ROWS, dtype=np.int64), tier=request.param)
+    files = DenseFiles(folder / "index.faiss", folder / "codes.npy", folder / "scales.npy")
+    return open_tier(files, table, request.param, "cpu")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_was_written_is_read(kind: str, tmp_path: Path) -> None:
-    write_tier(tmp_path / "index", kind, circle(300))
-
-    tier = read_tier(tmp_path / "index")
-
-    assert (tier.kind, tier.shape) == (kind, (300, 2))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_nearest_come_first_with_falling_scores(kind: str, tmp_path: Path) -> None:
-    write_tier(tmp_path / "index", kind, circle(300))
-
-    scores, rows = read_tier(tmp_path / "index").nearest(circle(300)[0], 20, None, 4)
-
-    assert set(rows.tolist()) == set(range(20))
-    assert (np.diff(scores) <= 0).all()
+@pytest.mark.parametrize(
+    ("rows", "kind"),
+    [
+        (0, "flat"),
+        (FLAT_LIMIT, "flat"),
+        (FLAT_LIMIT + 1, "ivf"),
+        (CELLS_LIMIT, "ivf"),
+        (CELLS_LIMIT + 1, "ivfpq"),
+    ],
+)
+def test_the_automatic_tier_goes_by_the_rows(rows: int, kind: str) -> None:
+    assert chosen_kind("auto", rows) == kind
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_only_flagged_rows_come_back_without_padding(kind: str, tmp_path: Path) -> None:
-    write_tier(tmp_path / "index", kind, circle(300))
-    flags = np.zeros(300, dtype=np.bool_)
-    flags[[3, 250, 299]] = True
-
-    scores, rows = read_tier(tmp_path / "index").nearest(circle(300)[0], 50, flags, 300)
-
-    assert rows.tolist() == [3, 250, 299]
-    assert scores.shape == (3,)
+@pytest.mark.parametrize("tier", KINDS)
+def test_a_tier_is_taken_where_it_can_be_learnt(tier: str) -> None:
+    assert chosen_kind(tier, 10**7) == chosen_kind(tier, 256) == tier
+    assert chosen_kind(tier, 0) == "flat"
+    assert chosen_kind(tier, 1) == chosen_kind(tier, 255) == ("flat" if tier == "ivfpq" else tier)
 
 
-def test_few_cells_find_fewer_and_more_effort_finds_more(tmp_path: Path) -> None:
-    write_tier(tmp_path / "index", "ivf", circle(20_000))
-    tier = read_tier(tmp_path / "index")
-
-    few = tier.nearest(circle(20_000)[0], 20_000, None, 1)[1]
-    all_of_them = tier.nearest(circle(20_000)[0], 20_000, None, 20_000)[1]
-
-    assert 0 < len(few) < len(all_of_them) == 20_000
+def test_every_tier_tells_its_kind_and_shape(tier: Tier) -> None:
+    assert tier.kind in KINDS
+    assert tier.shape == (ROWS, DIM)
+    assert tier.margin > 0
+    assert tier.breadth(10) > 10
 
 
-def test_a_failure_inside_faiss_is_an_index_error(tmp_path: Path) -> None:
-    write_tier(tmp_path / "index", "ivf", circle(300))
+def test_every_tier_proposes_nearest_first_without_padding(tier: Tier, table: Coded) -> None:
+    queries = Coded(table.codes[:5], table.scales[:5])
 
-    with pytest.raises(IndexFailedError, match="3 rows"):
-        read_tier(tmp_path / "index").nearest(circle(300)[0], 3, None, 0)
-
-
-def test_a_spawned_process_searches_after_its_parent_did(tmp_path: Path) -> None:
-    write_tier(tmp_path / "index", "flat", circle(300))
-    expected = nearest_in_child(str(tmp_path / "index"))
-
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        found = pool.apply_async(nearest_in_child, (str(tmp_path / "index"),)).get(60)
-
-    assert found == expected
+    for place, found in enumerate(tier.nearest(queries, 50, None, 4)):
+        assert place in found.rows[: 10 if tier.kind == "ivfpq" else 1]
+        assert len(found.rows) == len(set(found.rows.tolist())) == len(found.scores) <= 50
+        assert (np.diff(found.scores) <= 0).all()
+        assert found.rows.min() >= 0
 
 
-def test_building_leaves_the_thread_count_as_it_was(tmp_path: Path) -> None:
-    before = faiss.omp_get_max_threads()
+def test_every_tier_proposes_allowed_rows_only(tier: Tier, table: Coded) -> None:
+    flags = np.random.default_rng(2).random(ROWS) < 0.1
+    queries = Coded(table.codes[:5], table.scales[:5])
 
-    write_tier(tmp_path / "index", "ivf", circle(50))
-
-    assert faiss.omp_get_max_threads() == before
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DamagedFileError, match="absent"):
-        read_tier(tmp_path / "absent")
+    for found in tier.nearest(queries, 400, RowFlags(flags), ROWS):
+        assert set(found.rows.tolist()) <= set(np.flatnonzero(flags).tolist())
+        assert len(found.rows) == flags.sum()
 
 
-def test_without_faiss_the_install_command_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "faiss", None)
+def test_every_tier_scores_nearly_as_the_codes_do(tier: Tier, table: Coded) -> None:
+    queries = Coded(table.codes[7:8], table.scales[7:8])
+    scores, rows = tier.nearest(queries, 100, None, 4)[0]
 
-    with pytest.raises(MissingPartError) as caught:
-        load_faiss()
+    exact = table.vectors(0, ROWS)[rows].astype(np.float64) @ queries.vectors(0, 1)[0]
 
-    assert "pip install" in caught.value.hint
+    assert np.abs(scores - exact).max() <= (0.5 if tier.kind == "ivfpq" else 0.02)
+    if tier.kind in ("flat", "torch"):
+        assert np.abs(scores - exact).max() <= tier.margin
