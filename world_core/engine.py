@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from world_core import urls
+from world_core.encoders.sparse import SparseVector
 from world_core.errors import BadInputError
-from world_core.fusion import fuse
+from world_core.fusion import fuse, fuse_three
 from world_core.generation import Generation
 from world_core.hits import HitMaker
+from world_core.lexical_asking import LexicalAsking
 from world_core.ranking import LEXICAL_FLOOR, Ranker, Ranking
+from world_core.reranking import Reordered, Reorderer
 from world_core.steps import Cancelled, Steps
 from world_core.types import (
     DeadLink,
@@ -29,13 +33,26 @@ from world_core.types import (
 from world_core.views import View
 
 
+class _Encoded(NamedTuple):
+    """What the encoders made of a query; ``None`` where they were not asked."""
+
+    vector: Vector | None
+    weights: SparseVector | None
+
+
 class Engine:
     """Answers searches and fetches over one generation; safe for several threads at once."""
 
     def __init__(self, generation: Generation) -> None:
         self.generation = generation
+        self._lexical = LexicalAsking(generation)
         self._ranker = Ranker(generation)
         self._maker = HitMaker(generation)
+        self._reorderer: Reorderer | None = None
+        if generation.reranker is not None:
+            self._reorderer = Reorderer(
+                generation, self._maker, generation.reranker, generation.rerank_top
+            )
 
     def search(
         self,
@@ -67,14 +84,15 @@ class Engine:
         Raises:
             CancelledCallError: ``cancelled`` said true.
             BadInputError: a dense search in a world without vectors.
-            EncoderError, IndexFailedError, PageStoreError: a part of ours failed.
+            EncoderError, IndexFailedError, RerankerError, PageStoreError: a part of ours failed.
         """
         steps = Steps(cancelled, timings)
         seen = self.generation.plain_view if view is None else view
-        vectors = self._encode(calls, steps)
+        # The vectors first: where one model gives both, its pass over them gives the weights too.
+        vectors, weights = self._encode(calls, steps), self._weigh(calls, steps)
         return [
-            self._answer(call, seen, vector, steps)
-            for call, vector in zip(calls, vectors, strict=True)
+            self._answer(call, seen, encoded, steps)
+            for call, encoded in zip(calls, map(_Encoded, vectors, weights), strict=True)
         ]
 
     def fetch(self, call: FetchCall, view: View | None = None) -> FetchAnswer:
@@ -125,23 +143,52 @@ class Engine:
                 vectors[place] = row
         return vectors
 
+    def _weigh(self, calls: Sequence[SearchCall], steps: Steps) -> list[SparseVector | None]:
+        encoder = self.generation.sparse_encoder
+        weights: list[SparseVector | None] = [None] * len(calls)
+        wanted = [place for place, call in enumerate(calls) if call.mode is Mode.HYBRID]
+        if encoder is not None and wanted:
+            with steps.measure("encode"):
+                rows = encoder.encode_queries([calls[place].query for place in wanted])
+            for place, row in zip(wanted, rows, strict=True):
+                weights[place] = row
+        return weights
+
     def _answer(
-        self, call: SearchCall, view: View, vector: Vector | None, steps: Steps
+        self, call: SearchCall, view: View, encoded: _Encoded, steps: Steps
     ) -> SearchAnswer:
         if call.published_from is not None or call.published_to is not None:
             view = view.published_between(call.published_from, call.published_to)
         query = LexicalQuery(())
         if call.mode is not Mode.DENSE:
             with steps.measure("analyse"):
-                query = self.generation.analyzer.query(call.query)
-        ranking = self._ranker.rank(call, view, query, vector, steps)
+                query = self._lexical.query(call.query, view)
+        reorderer = self._reorderer if call.mode is Mode.HYBRID else None
+        ranking = self._ranker.rank(
+            call,
+            view,
+            query,
+            encoded.vector,
+            steps,
+            weights=encoded.weights,
+            least=reorderer.top if reorderer is not None else 0,
+        )
         with steps.measure("fuse"):
-            scores = self._score(call.mode, ranking, vector)
+            scores = self._score(call.mode, ranking, encoded.vector)
             order = np.lexsort((ranking.versions, -scores))
-            if call.mode is Mode.LEXICAL or vector is None:
+            if call.mode is Mode.LEXICAL or encoded.vector is None:
                 order = order[ranking.lexical[order] > LEXICAL_FLOOR]
-            chosen = order[call.offset : call.offset + call.count]
-        hits = self._maker.hits(call, ranking, scores, chosen, steps)
+        reordered = Reordered(order, {})
+        if reorderer is not None:
+            reordered = reorderer.reorder(call.query, ranking.versions, order, steps)
+        hits = self._maker.hits(
+            call,
+            ranking,
+            scores,
+            reordered.order[call.offset : call.offset + call.count],
+            steps,
+            reranked=reordered.scores,
+        )
         return SearchAnswer(Outcome.OK if hits else Outcome.EMPTY, hits)
 
     def _score(self, mode: Mode, ranking: Ranking, vector: Vector | None) -> Scores:
@@ -149,4 +196,14 @@ class Engine:
             return ranking.lexical
         if mode is Mode.DENSE:
             return ranking.dense
-        return fuse(ranking.lexical, ranking.dense, weight=self.generation.manifest.fusion.weight)
+        manifest = self.generation.manifest
+        weight = manifest.fusion.weight
+        if ranking.sparse is None or manifest.sparse is None:
+            return fuse(ranking.lexical, ranking.dense, weight=weight)
+        return fuse_three(
+            ranking.lexical,
+            ranking.dense,
+            ranking.sparse,
+            weight=weight,
+            sparse_weight=manifest.sparse.weight,
+        )

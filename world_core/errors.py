@@ -9,7 +9,8 @@ WorldError
 ├── TooLargeError           this machine has too little memory or disk for a world
 ├── MissingPartError        a model, a jar, Java or a package is not installed
 ├── EncoderError            an encoder failed or broke its promise
-├── IndexFailedError        a lexical or dense index failed
+├── RerankerError           a reranker failed, or is not the one a world names
+├── IndexFailedError        an index failed
 ├── PageStoreError          the page store failed or cannot be reached
 └── CancelledCallError      nobody waits for this call any more
 """
@@ -89,8 +90,14 @@ class EncoderError(WorldError):
     code = "encoder"
 
 
+class RerankerError(WorldError):
+    """A reranker failed, or is not the one that a world names."""
+
+    code = "reranker"
+
+
 class IndexFailedError(WorldError):
-    """A lexical or dense index failed while it was read or asked."""
+    """An index failed while it was read or asked."""
 
     code = "index"
 

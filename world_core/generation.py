@@ -8,15 +8,21 @@ from pathlib import Path
 import numpy as np
 
 from world_core import manifest as manifests
-from world_core.analysis import Analyzer
+from world_core.analysis import FOLDED, Analyzer
 from world_core.encoders.base import Encoder
 from world_core.encoders.loading import load as load_encoder
+from world_core.encoders.sparse import SparseEncoder
+from world_core.encoders.sparse_loading import load_sparse
 from world_core.errors import ForeignWorldError
 from world_core.indexes.dense import DenseIndex
 from world_core.indexes.lexical import LexicalIndex
+from world_core.indexes.sparse import SparseIndex
 from world_core.manifest import Manifest
+from world_core.manifest_options import RerankerSettings
 from world_core.pages import PageStore
 from world_core.passages import PassageFile
+from world_core.rerankers.base import Reranker
+from world_core.rerankers.loading import chosen, load_reranker
 from world_core.types import Numbers
 from world_core.views import Columns, View, at_clock
 
@@ -27,7 +33,7 @@ class Generation:
 
     ``first_passage`` has shape (versions + 1,): version v owns the passages from
     ``first_passage[v]`` up to ``first_passage[v + 1]``. ``dense`` and ``encoder`` are both set or
-    both ``None`` (a world without vectors).
+    both ``None`` (a world without vectors), and so are ``sparse`` and ``sparse_encoder``.
     """
 
     folder: Path
@@ -41,20 +47,37 @@ class Generation:
     encoder: Encoder | None
     first_passage: Numbers
     plain_view: View
+    sparse: SparseIndex | None = None
+    sparse_encoder: SparseEncoder | None = None
+    reranker: Reranker | None = None
+    rerank_top: int = 0
 
     @classmethod
-    def open(cls, folder: Path, *, verify: bool = True, threads: int = 1) -> Generation:
+    def open(
+        cls,
+        folder: Path,
+        *,
+        verify: bool = True,
+        threads: int = 1,
+        dense_device: str = "cpu",
+        reranker: str = "",
+        rerank_top: int = 0,
+    ) -> Generation:
         """Open a published world.
 
         Args:
             folder: the world's folder.
             verify: check every file against its digest first; only a caller that has just done so
                 may leave it out.
-            threads: intra-operation threads of the encoder.
+            threads: intra-operation threads of encoder and reranker.
+            dense_device: where the dense index is searched, one of ``indexes.devices.DEVICES``.
+            reranker: which one is served; "" for the world's own (``rerankers.loading.chosen``).
+            rerank_top: pages it orders anew; 0 for the world's own number.
 
         Raises:
             BadWorldError: the folder is no world, damaged, newer, or its parts disagree.
-            MissingPartError: the encoder or the index engine of this world is not installed.
+            MissingPartError: an encoder, the reranker or the index engine is not installed.
+            RerankerError: the reranker cannot be loaded, or is another than the world names.
         """
         manifest = manifests.read(folder)
         if verify:
@@ -63,7 +86,10 @@ class Generation:
         passages = PassageFile.open(folder / "passages.bin")
         analyzer = Analyzer(manifest.languages, weights=manifest.lexical.field_weights)
         _check_id(folder, "analyser", manifest.analyzer_id, analyzer.id)
-        dense, encoder = _open_dense(folder, manifest, threads)
+        dense, encoder = _open_dense(folder, manifest, threads, dense_device)
+        sparse, sparse_encoder = _open_sparse(folder, manifest, threads, encoder)
+        ordering = chosen(manifest.reranker, reranker, rerank_top)
+        model = _open_reranker(ordering, threads)
         lexical = _open_lexical(folder, manifest)
         first = np.searchsorted(
             columns.passage_version, np.arange(columns.version_count + 1), side="left"
@@ -80,6 +106,10 @@ class Generation:
             encoder=encoder,
             first_passage=first,
             plain_view=at_clock(columns, manifest.clock),
+            sparse=sparse,
+            sparse_encoder=sparse_encoder,
+            reranker=model,
+            rerank_top=ordering.top if ordering is not None else 0,
         )
         _check_counts(generation)
         return generation
@@ -89,6 +119,8 @@ class Generation:
         self.lexical.close()
         if self.dense is not None:
             self.dense.close()
+        if self.sparse is not None:
+            self.sparse.close()
         self.passages.close()
         self.pages.close()
 
@@ -98,7 +130,9 @@ def _open_lexical(folder: Path, manifest: Manifest) -> LexicalIndex:
     if engine == "lucene":
         from world_core.indexes.lucene import LuceneIndex
 
-        return LuceneIndex.open(folder / "lexical", k1=manifest.lexical.k1, b=manifest.lexical.b)
+        settings = manifest.lexical
+        combined = FOLDED if settings.scoring == "bm25f" else ()
+        return LuceneIndex.open(folder / "lexical", settings.k1, settings.b, combined=combined)
     if engine == "tantivy":
         from world_core.indexes.tantivy import TantivyIndex
 
@@ -110,7 +144,7 @@ def _open_lexical(folder: Path, manifest: Manifest) -> LexicalIndex:
 
 
 def _open_dense(
-    folder: Path, manifest: Manifest, threads: int
+    folder: Path, manifest: Manifest, threads: int, device: str
 ) -> tuple[DenseIndex | None, Encoder | None]:
     if manifest.dense is None or manifest.encoder is None:
         return None, None
@@ -120,7 +154,35 @@ def _open_dense(
         threads=threads,
         expected_id=manifest.encoder_id,
     )
-    return DenseIndex.open(folder / "dense"), encoder
+    kind = manifest.dense.kind
+    return DenseIndex.open(folder / "dense", kind=kind, device=device), encoder
+
+
+def _open_sparse(
+    folder: Path, manifest: Manifest, threads: int, beside: Encoder | None
+) -> tuple[SparseIndex | None, SparseEncoder | None]:
+    settings = manifest.sparse
+    if settings is None:
+        return None, None
+    encoder = load_sparse(
+        settings.kind,
+        settings.arguments,
+        threads=threads,
+        expected_id=settings.encoder_id,
+        beside=beside,
+    )
+    return SparseIndex.open(folder / "sparse", bits=settings.bits), encoder
+
+
+def _open_reranker(settings: RerankerSettings | None, threads: int) -> Reranker | None:
+    if settings is None:
+        return None
+    return load_reranker(
+        settings.kind,
+        settings.arguments,
+        threads=threads,
+        expected_id=settings.reranker_id or None,
+    )
 
 
 def _check_id(folder: Path, part: str, wanted: str, found: str) -> None:
@@ -144,6 +206,8 @@ def _check_counts(generation: Generation) -> None:
     ]
     if generation.dense is not None and generation.encoder is not None:
         pairs.append(("dense", generation.dense.dim, generation.encoder.dim))
+    if generation.sparse is not None:
+        pairs.append(("sparse", generation.sparse.count, columns.passage_count))
     for name, found, wanted in pairs:
         if found != wanted:
             raise ForeignWorldError(

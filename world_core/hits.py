@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from world_core.analysis import term_hash
 from world_core.generation import Generation
@@ -18,10 +19,25 @@ class HitMaker:
     def __init__(self, generation: Generation) -> None:
         self._generation = generation
 
+    def best_passages(self, query: str, versions: Sequence[int]) -> list[int]:
+        """Return the passage of each version that says most about the query, -1 if it has none."""
+        weights = self._term_weights(query)
+        return [self._best(version, weights) for version in versions]
+
     def hits(
-        self, call: SearchCall, ranking: Ranking, scores: Scores, chosen: Numbers, steps: Steps
+        self,
+        call: SearchCall,
+        ranking: Ranking,
+        scores: Scores,
+        chosen: Numbers,
+        steps: Steps,
+        *,
+        reranked: Mapping[int, int] = MappingProxyType({}),
     ) -> tuple[Hit, ...]:
-        """Return the hits of ``chosen``, places in the ranking, in that order."""
+        """Return the hits of ``chosen``, places in the ranking, in that order.
+
+        ``reranked`` holds the reranker's score by version.
+        """
         versions = ranking.versions[chosen].tolist()
         if not versions:
             return ()
@@ -38,6 +54,9 @@ class HitMaker:
                     dense=float(ranking.dense[place]),
                     lexical_rank=ranking.lexical_ranks.get(version),
                     dense_rank=ranking.dense_ranks.get(version),
+                    sparse=None if ranking.sparse is None else float(ranking.sparse[place]),
+                    sparse_rank=ranking.sparse_ranks.get(version),
+                    rerank=reranked.get(version),
                 )
                 hits.append(Hit(meta, text, float(scores[place]), parts, passage))
         return tuple(hits)
@@ -49,12 +68,17 @@ class HitMaker:
             for token in self._generation.analyzer.tokens(query)
         }
 
-    def _snippet(self, version: int, weights: Mapping[int, float]) -> tuple[int, str]:
+    def _best(self, version: int, weights: Mapping[int, float]) -> int:
         first, end = (int(self._generation.first_passage[version + step]) for step in (0, 1))
         if first == end:
-            return -1, ""
+            return -1
+        return best_passage(self._generation.passages, range(first, end), weights)
+
+    def _snippet(self, version: int, weights: Mapping[int, float]) -> tuple[int, str]:
+        number = self._best(version, weights)
+        if number < 0:
+            return number, ""
         passages = self._generation.passages
-        number = best_passage(passages, range(first, end), weights)
         hashes, starts = passages.terms(number)
         text = snippet(passages.text(number), passages.sentences(number), hashes, starts, weights)
         return number, text

@@ -6,6 +6,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+MOST_RERANKED = 200
+
 
 class Part(BaseModel):
     """Settings shared by the manifest and its parts: closed, frozen, exact types, finite."""
@@ -32,12 +34,15 @@ class SparseSettings(Part):
 
 
 class RerankerSettings(Part):
-    """The reranker of hybrid searches: how to load it, and how many pages it orders anew."""
+    """The reranker of hybrid searches: how to load it, and how many pages it orders anew.
+
+    ``reranker_id`` is "" where any model of the kind will do.
+    """
 
     reranker_id: str
     kind: str
     arguments: dict[str, str | int] = Field(default_factory=dict)
-    top: Annotated[int, Field(ge=1, le=200)]
+    top: Annotated[int, Field(ge=1, le=MOST_RERANKED)]
 
 
 def left_out(fields: dict[str, object]) -> dict[str, object]:

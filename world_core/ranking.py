@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from world_core.encoders.sparse import SparseVector
 from world_core.generation import Generation
 from world_core.steps import Steps
 from world_core.types import Candidates, LexicalQuery, Numbers, Scores, SearchCall, Vector
@@ -17,17 +18,23 @@ BASE_DEPTH = 200
 
 LEXICAL_FLOOR = 0.0
 DENSE_FLOOR = -1.0
+SPARSE_FLOOR = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Versions of the candidate union, ascending, with both completed scores and list ranks."""
+    """Versions of the candidate union, ascending, with all completed scores and list ranks.
+
+    ``sparse`` is ``None`` where the sparse index was not asked.
+    """
 
     versions: Numbers
     lexical: Scores
     dense: Scores
     lexical_ranks: Mapping[int, int]
     dense_ranks: Mapping[int, int]
+    sparse: Scores | None = None
+    sparse_ranks: Mapping[int, int] = field(default_factory=dict)
 
 
 class Ranker:
@@ -43,9 +50,22 @@ class Ranker:
         query: LexicalQuery,
         vector: Vector | None,
         steps: Steps,
+        *,
+        weights: SparseVector | None = None,
+        least: int = 0,
     ) -> Ranking:
-        """Collect candidates of both indexes inside the view and complete both scores."""
-        last = call.offset + call.count
+        """Collect candidates of every index inside the view and complete all scores.
+
+        Args:
+            call: says which ranks are asked for.
+            view: what may be seen.
+            query: asks the lexical index, if it is not empty.
+            vector: asks the dense index.
+            steps: measures and may stop the work.
+            weights: ask the sparse index.
+            least: ranks that are wanted at least, whatever the call asks for.
+        """
+        last = max(call.offset + call.count, least)
         unit = self._generation.manifest.lexical.unit
         index, dense = self._generation.lexical, self._generation.dense
         lexical_ranks: Mapping[int, int] = {}
@@ -58,11 +78,25 @@ class Ranker:
             if vector is not None and dense is not None:
                 found, shown, wanted = dense, view.allowed("passage"), vector
                 dense_ranks = self._ranks(lambda k: found.search(wanted, k, shown), "passage", last)
-        versions = np.array(sorted({*lexical_ranks, *dense_ranks}), dtype=np.int64)
+        sparse_ranks = self._sparse_ranks(weights, view, last, steps)
+        versions = np.array(sorted({*lexical_ranks, *dense_ranks, *sparse_ranks}), dtype=np.int64)
         with steps.measure("complete"):
             lexical = self._complete_lexical(query, versions, unit)
             cosine = self._complete_dense(vector, versions)
-        return Ranking(versions, lexical, cosine, lexical_ranks, dense_ranks)
+            products = self._complete_sparse(weights, versions)
+        return Ranking(
+            versions, lexical, cosine, lexical_ranks, dense_ranks, products, sparse_ranks
+        )
+
+    def _sparse_ranks(
+        self, weights: SparseVector | None, view: View, last: int, steps: Steps
+    ) -> Mapping[int, int]:
+        index = self._generation.sparse
+        if weights is None or index is None:
+            return {}
+        with steps.measure("sparse"):
+            seen = view.allowed("passage")
+            return self._ranks(lambda k: index.search(weights, k, seen), "passage", last)
 
     def _ranks(
         self, search: Callable[[int], Candidates], unit: str, last: int
@@ -96,6 +130,13 @@ class Ranker:
             return np.full(versions.size, DENSE_FLOOR)
         units, starts = self._passages_of(versions)
         return _maxima(self._generation.dense.score(vector, units), starts, DENSE_FLOOR)
+
+    def _complete_sparse(self, weights: SparseVector | None, versions: Numbers) -> Scores | None:
+        index = self._generation.sparse
+        if weights is None or index is None:
+            return None
+        units, starts = self._passages_of(versions)
+        return _maxima(index.score(weights, units), starts, SPARSE_FLOOR)
 
     def _passages_of(self, versions: Numbers) -> tuple[Numbers, Numbers]:
         """Return the passages of the versions one after another, and where each version starts.

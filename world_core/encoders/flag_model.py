@@ -25,7 +25,7 @@ from world_core.encoders.families import FAMILIES, Family, family_of
 from world_core.encoders.hub import local_folder
 from world_core.encoders.sparse import SparseVector
 from world_core.encoders.texts import readable
-from world_core.errors import BadInputError, EncoderError, MissingPartError
+from world_core.errors import BadInputError, EncoderError, MissingPartError, WorldError
 
 _LOG = logging.getLogger(__name__)
 
@@ -237,9 +237,9 @@ def load_failures() -> tuple[type[Exception], ...]:
     return OSError, EOFError, ValueError, KeyError, RuntimeError, damaged, foreign
 
 
-def unloadable(folder: Path, error: Exception) -> EncoderError:
-    """Return the error for a model that cannot be loaded."""
-    return EncoderError(
+def unloadable(folder: Path, error: Exception, kind: type[WorldError] = EncoderError) -> WorldError:
+    """Return the error, of this kind, for a model that cannot be loaded."""
+    return kind(
         f"The model in {folder} cannot be loaded: {error}.",
         hint=f"Fetch it again, for example: hf download NAME --local-dir {folder}",
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +23,7 @@ SCALES_FILE = "scales.npy"
 
 MOST_BITS = 8
 CHUNK = 20_000
-"""Passages whose postings are moved to their places at once, which bounds the memory."""
+"""Passages worked on at once. All postings are held while writing, five bytes each."""
 
 WeightCodes = NDArray[np.uint8]
 
@@ -88,13 +89,11 @@ def write_sparse(
             f"Sparse weights cannot be kept with {bits} bits and the top {top}.",
             hint="Give 2 to 8 bits, and 0 or more weights a passage.",
         )
-    rows = [coded(vector, bits, top) for vector in vectors]
-    held = np.concatenate([np.zeros(0, dtype=np.int32), *(row.tokens for row in rows)])
-    tokens, counts = np.unique(held, return_counts=True)
-    del held
-    starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    scales = np.array([row.scale for row in rows], dtype=np.float32)
-    passages, codes = _postings(folder, rows, tokens, starts)
+    chunks = list(_chunks(vectors, bits, top))
+    counted = np.unique(_joined([chunk.tokens for chunk in chunks], np.int32), return_counts=True)
+    tokens, starts = counted[0], np.concatenate(([0], np.cumsum(counted[1]))).astype(np.int64)
+    scales = _joined([chunk.scales for chunk in chunks], np.float32)
+    passages, codes = _postings(folder, chunks, tokens, starts)
     np.save(folder / TOKENS_FILE, tokens, allow_pickle=False)
     np.save(folder / STARTS_FILE, starts, allow_pickle=False)
     np.save(folder / SCALES_FILE, scales, allow_pickle=False)
@@ -115,26 +114,49 @@ def digest(*tables: NDArray[Any]) -> str:
     return total.hexdigest()
 
 
+class _Chunk(NamedTuple):
+    """Some passages one after another: the scale and number of tokens of each, then all tokens."""
+
+    scales: NDArray[np.float32]
+    sizes: NDArray[np.int64]
+    tokens: Tokens
+    codes: WeightCodes
+
+
+def _chunks(vectors: Iterable[SparseVector], bits: int, top: int) -> Iterator[_Chunk]:
+    ahead = iter(vectors)
+    while rows := [coded(vector, bits, top) for vector in itertools.islice(ahead, CHUNK)]:
+        yield _Chunk(
+            np.array([row.scale for row in rows], dtype=np.float32),
+            np.array([row.tokens.size for row in rows], dtype=np.int64),
+            np.concatenate([row.tokens for row in rows]),
+            np.concatenate([row.codes for row in rows]),
+        )
+
+
+def _joined(parts: list[NDArray[Any]], kind: type[np.number[Any]]) -> NDArray[Any]:
+    return np.concatenate([np.zeros(0, dtype=kind), *parts])
+
+
 def _postings(
-    folder: Path, rows: list[CodedSparse], tokens: Tokens, starts: NDArray[np.int64]
+    folder: Path, chunks: list[_Chunk], tokens: Tokens, starts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], WeightCodes]:
     """Write the postings token by token, passages ascending, and return them mapped."""
-    count = int(starts[-1])
-    passages = _table(folder / PASSAGES_FILE, np.dtype(np.int32), count)
-    codes = _table(folder / CODES_FILE, np.dtype(np.uint8), count)
+    passages = _table(folder / PASSAGES_FILE, np.dtype(np.int32), int(starts[-1]))
+    codes = _table(folder / CODES_FILE, np.dtype(np.uint8), int(starts[-1]))
     next_free = starts[:-1].copy()
-    for first in range(0, len(rows), CHUNK):
-        some = rows[first : first + CHUNK]
-        sizes = [row.tokens.size for row in some]
-        numbers = np.repeat(np.arange(first, first + len(some), dtype=np.int32), sizes)
-        lists = np.searchsorted(tokens, np.concatenate([row.tokens for row in some]))
+    first = 0
+    for chunk in chunks:
+        numbers = np.arange(first, first + chunk.sizes.size, dtype=np.int32)
+        first += chunk.sizes.size
+        lists = np.searchsorted(tokens, chunk.tokens)
         order = np.argsort(lists, kind="stable")
         lists = lists[order]
-        here, begin, sizes_here = np.unique(lists, return_index=True, return_counts=True)
-        places = next_free[lists] + np.arange(lists.size) - np.repeat(begin, sizes_here)
-        passages[places] = numbers[order]
-        codes[places] = np.concatenate([row.codes for row in some])[order]
-        next_free[here] += sizes_here
+        here, begin, sizes = np.unique(lists, return_index=True, return_counts=True)
+        places = next_free[lists] + np.arange(lists.size) - np.repeat(begin, sizes)
+        passages[places] = np.repeat(numbers, chunk.sizes)[order]
+        codes[places] = chunk.codes[order]
+        next_free[here] += sizes
     return passages, codes
 
 

@@ -1,0 +1,1 @@
+"""Rerankers: a score for a query and a passage read together."""
