@@ -1,12 +1,15 @@
 """Micro-batches in front of an encoder: who comes while one batch runs is in the next.
 
 Batches are continuous. A query that finds the encoder idle is encoded at once, so a single caller
-waits for nobody; the busier the encoder, the larger its batches. The encoder must give a text the
-same bits alone and in any batch (``world_core.encoders.invariance.repeatable``).
+waits for nobody; the busier the encoder, the larger its batches. Where the encoder can tell the
+length of a query, a batch is the oldest query with those of its length: more together would cost as
+much, and all would wait for the last. The encoder must give a text the same bits alone and in any
+batch (``world_core.encoders.invariance.repeatable``).
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import deque
@@ -15,22 +18,25 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from world_core.encoders.base import Encoder
+from world_core.encoders.base import Encoder, LengthAware
 from world_core.errors import EncoderError
 from world_core.types import Vector, Vectors
 from world_server.query_encoder import EncoderReport, encode_all
+
+_LOG = logging.getLogger(__name__)
 
 LIMIT = 32
 """Texts of one batch at most, unless said otherwise."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class _Wanted:
-    """A text somebody waits for, and since when."""
+    """A text somebody waits for, since when, and its length, ``None`` while nobody knows it."""
 
     text: str
     future: Future[Vector]
     arrived: float
+    length: int | None = None
 
 
 class MicroBatcher:
@@ -46,6 +52,7 @@ class MicroBatcher:
         self._encoder = encoder
         self._limit = limit
         self._wait_s = wait_s
+        self._ruler = encoder if isinstance(encoder, LengthAware) else None
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="encoder")
         self._changed = threading.Condition()
         self._pending: deque[_Wanted] = deque()
@@ -78,7 +85,7 @@ class MicroBatcher:
             self._pending.append(_Wanted(text, future, time.monotonic()))
             if not self._busy:
                 self._busy = True
-                self._pool.submit(self._turn)
+                self._begin_turn()
             elif len(self._pending) >= self._limit:
                 self._changed.notify_all()
         return future
@@ -122,8 +129,12 @@ class MicroBatcher:
             self._changed.wait_for(lambda: not self._busy)
         self._pool.shutdown(wait=True)
 
+    def _begin_turn(self) -> None:
+        self._pool.submit(self._turn).add_done_callback(self._check_turn)
+
     def _turn(self) -> None:
         """Take a batch and run it; the pool carries what it raises to :meth:`_deliver`."""
+        self._collect()
         batch = self._take()
         if batch:
             run = self._pool.submit(self._run, [wanted.text for wanted in batch])
@@ -131,19 +142,44 @@ class MicroBatcher:
         else:
             self._go_on()
 
+    def _check_turn(self, turn: Future[None]) -> None:
+        """Go on without lengths when one could not be told: the model will say whose fault it is.
+
+        Nothing is lost by then, for lengths are told before anything is taken.
+        """
+        error = turn.exception()
+        if error is not None:
+            _LOG.error("queries are batched without regard to their length: %r", error)
+            self._ruler = None
+            self._go_on()
+
+    def _collect(self) -> None:
+        """Wait for more texts if that is wanted, then learn the length of those that came."""
+        with self._changed:
+            if self._wait_s and self._pending and not self._suspects:
+                left = self._pending[0].arrived + self._wait_s - time.monotonic()
+                self._changed.wait_for(self._is_due, left)
+            unknown = [wanted for wanted in self._pending if wanted.length is None]
+        if self._ruler is not None:
+            for wanted in unknown:
+                wanted.length = self._ruler.query_length(wanted.text)
+
     def _take(self) -> list[_Wanted]:
+        """Return the texts of the next batch: the oldest, and younger ones of the same length."""
+        batch: list[_Wanted] = []
         with self._changed:
             if self._suspects:
                 return [self._suspects.popleft()]
-            if self._wait_s and self._pending:
-                left = self._pending[0].arrived + self._wait_s - time.monotonic()
-                self._changed.wait_for(self._is_due, left)
-            batch: list[_Wanted] = []
+            others: deque[_Wanted] = deque()
             while self._pending and len(batch) < self._limit:
                 wanted = self._pending.popleft()
+                if batch and wanted.length != batch[0].length:
+                    others.append(wanted)
                 # False for a caller who gave up; from here on nobody can.
-                if wanted.future.set_running_or_notify_cancel():
+                elif wanted.future.set_running_or_notify_cancel():
                     batch.append(wanted)
+            others.extend(self._pending)
+            self._pending = others
         return batch
 
     def _is_due(self) -> bool:
@@ -181,7 +217,7 @@ class MicroBatcher:
     def _go_on(self) -> None:
         with self._changed:
             if self._suspects or self._pending:
-                self._pool.submit(self._turn)
+                self._begin_turn()
                 return
             self._busy = False
             self._changed.notify_all()

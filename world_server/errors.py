@@ -14,13 +14,14 @@ WorldError (world_core.errors)
 ├── OverloadedError         waited to the deadline, or the queue is full
 ├── DeadlineError           our own work did not end in time
 ├── EngineLostError         the engine process has ended
+├── EncoderDownError        the encoder's process does not work (an EncoderError of the core)
 ├── FrameError              a message between two of our processes cannot be used
 └── ClientLeftError         the client closed the connection; nobody reads an answer
 """
 
 from __future__ import annotations
 
-from world_core.errors import WorldError
+from world_core.errors import EncoderError, WorldError
 
 
 class SettingsError(WorldError):
@@ -122,6 +123,10 @@ class EngineLostError(WorldError):
     """The engine process has ended or cannot be reached; nothing is known of the answer."""
 
     code = "engine_lost"
+
+
+class EncoderDownError(EncoderError):
+    """The encoder's process ended, stands still, or may not be started again yet."""
 
 
 class FrameError(WorldError):

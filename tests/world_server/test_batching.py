@@ -199,6 +199,38 @@ def test_closing_ends_what_was_let_in_and_takes_nothing_more(gate: GatedEncoder)
     batcher.close()
 
 
+class Measured(GatedEncoder):
+    """Runs texts with as many words together."""
+
+    def query_length(self, text: str) -> int:
+        if text == "unmeasurable":
+            raise ZeroDivisionError
+        return len(text.split())
+
+
+def test_a_batch_is_the_oldest_text_with_those_of_its_length() -> None:
+    gate = Measured()
+    batcher = MicroBatcher(gate, limit=3)
+    texts = ["first", "a b", "x", "c d", "y y y", "e f", "g h", "z"]
+    futures = [batcher.submit(texts[0])]
+    gate.wait_for_batch()
+    futures += [batcher.submit(text) for text in texts[1:]]
+    gate.open()
+    batcher.close()
+    assert gate.batches == [["first"], ["a b", "c d", "e f"], ["x", "z"], ["y y y"], ["g h"]]
+    assert [future.result(0).tobytes() for future in futures] == list(map(alone, texts))
+
+
+def test_a_length_that_cannot_be_told_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    gate = Measured(is_open=True)
+    batcher = MicroBatcher(gate)
+    texts = ["before", "unmeasurable", "after"]
+    futures = [batcher.submit(text) for text in texts]
+    assert [future.result(PATIENCE).tobytes() for future in futures] == list(map(alone, texts))
+    batcher.close()
+    assert "without regard to their length" in caplog.text
+
+
 class Truncated(TinyEncoder):
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
         return super().encode_queries(texts[:1])
@@ -218,15 +250,18 @@ STEPS = st.lists(
 )
 
 
-@given(steps=STEPS, limit=st.integers(1, 5))
-def test_any_order_of_callers_gives_each_its_own_bits(steps: list[Step], limit: int) -> None:
-    gate = GatedEncoder()
+@given(steps=STEPS, limit=st.integers(1, 5), measured=st.booleans())
+def test_any_order_of_callers_gives_each_its_own_bits(
+    steps: list[Step], limit: int, measured: bool
+) -> None:
+    gate = Measured() if measured else GatedEncoder()
     batcher = MicroBatcher(gate, limit=limit)
     asked: list[tuple[str, Future[Vector]]] = []
     given_up: set[int] = set()
     for what, number in steps:
         if what == "submit":
-            asked.append((f"text {number}", batcher.submit(f"text {number}")))
+            text = f"text {number}" + " more" * (number % 3)
+            asked.append((text, batcher.submit(text)))
         elif what == "poison":
             asked.append((POISON, batcher.submit(POISON)))
         elif what == "permit":

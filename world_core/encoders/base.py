@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from world_core.types import Vectors
 
@@ -34,4 +34,13 @@ class Encoder(Protocol):
 
     def encode_passages(self, texts: Sequence[str]) -> Vectors:
         """Return (n, dim) float32, one row a passage, with the model's passage prefix."""
+        ...
+
+
+@runtime_checkable
+class LengthAware(Protocol):
+    """An encoder that runs texts of one length together, and costs least when it can."""
+
+    def query_length(self, text: str) -> int:
+        """Return the length of a query as the model sees it, in tokens."""
         ...

@@ -29,6 +29,9 @@ PROBES = (
 )
 """Texts of several languages and lengths, among them some without a word."""
 
+TWINS = tuple(f"which {word} is number {digit}" for digit in range(4) for word in ("dog", "car"))
+"""Queries of one length in most models, so that they meet in one batch."""
+
 BATCHES = (2, 5, 12)
 ORDER = (7, 2, 11, 0, 5, 9, 1, 10, 4, 8, 3, 6)
 """A fixed shuffle of the probes."""
@@ -41,17 +44,31 @@ def check_invariance(encoder: Encoder) -> None:
         EncoderError: two runs differ, a vector is not of length 1, or the encoder failed.
     """
     _check_passages(encoder)
+    check_queries(encoder)
+
+
+def check_queries(encoder: Encoder) -> None:
+    """Make the check for queries alone, as one who encodes nothing else needs it.
+
+    Raises:
+        EncoderError: see :func:`check_invariance`.
+    """
     alone = _in_batches(encoder.encode_queries, PROBES, 1)
+    _check_table(encoder, alone)
     _compare(encoder, alone, encoder.encode_queries(PROBES), "queries in a batch of 12")
+    twins = _in_batches(encoder.encode_queries, TWINS, 1)
+    for batch in (2, 3, len(TWINS)):
+        together = _in_batches(encoder.encode_queries, TWINS, batch)
+        _compare(encoder, twins, together, f"queries of one length in batches of {batch}")
 
 
-def repeatable(encoder: Encoder) -> Encoder:
+def repeatable(encoder: Encoder, *, check: Callable[[Encoder], None] = check_invariance) -> Encoder:
     """Return the encoder itself if it passes the check, else the same behind ``Invariant``.
 
     The second case is logged once as a warning, with what differed.
     """
     try:
-        check_invariance(encoder)
+        check(encoder)
     except EncoderError as error:
         _LOG.warning("%s Texts are encoded one at a time.", error.sentence)
         return Invariant(encoder)
@@ -93,6 +110,15 @@ class Invariant:
 
 def _check_passages(encoder: Encoder) -> None:
     alone = _in_batches(encoder.encode_passages, PROBES, 1)
+    _check_table(encoder, alone)
+    for batch in BATCHES:
+        together = _in_batches(encoder.encode_passages, PROBES, batch)
+        _compare(encoder, alone, together, f"passages in batches of {batch}")
+    shuffled = encoder.encode_passages([PROBES[number] for number in ORDER])
+    _compare(encoder, alone[list(ORDER)], shuffled, "passages in another order")
+
+
+def _check_table(encoder: Encoder, alone: Vectors) -> None:
     if alone.shape != (len(PROBES), encoder.dim) or alone.dtype != np.float32:
         raise EncoderError(
             f"The encoder {encoder.id} gives a table of {alone.shape} {alone.dtype} for "
@@ -105,11 +131,6 @@ def _check_passages(encoder: Encoder) -> None:
             f"The encoder {encoder.id} gives a vector of length {lengths[wrong[0]]} "
             f"for {PROBES[wrong[0]]!r}."
         )
-    for batch in BATCHES:
-        together = _in_batches(encoder.encode_passages, PROBES, batch)
-        _compare(encoder, alone, together, f"passages in batches of {batch}")
-    shuffled = encoder.encode_passages([PROBES[number] for number in ORDER])
-    _compare(encoder, alone[list(ORDER)], shuffled, "passages in another order")
 
 
 def _in_batches(

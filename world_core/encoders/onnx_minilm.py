@@ -104,9 +104,13 @@ class OnnxMiniLm:
         """
         return self._encode(texts)
 
+    def query_length(self, text: str) -> int:
+        """Return the number of tokens of a query; equal ones share a run of the model."""
+        return len(self._tokens(text))
+
     def _encode(self, texts: Sequence[str]) -> Vectors:
         # One text a call: the tokenizer's own batches would start threads of their own.
-        tokens = [self._tokenizer.encode(readable(part, LIMIT)).ids for part in texts]
+        tokens = [self._tokens(part) for part in texts]
         pooled = np.empty((len(texts), DIM), dtype=np.float64)
         by_length: dict[int, list[int]] = {}
         for number, ids in enumerate(tokens):
@@ -116,6 +120,10 @@ class OnnxMiniLm:
                 some = numbers[start : start + BATCH]
                 pooled[some] = self._pooled([tokens[number] for number in some])
         return unit_rows(pooled, KIND)
+
+    def _tokens(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer.encode(readable(text, LIMIT)).ids
+        return ids
 
     def _pooled(self, tokens: list[list[int]]) -> NDArray[np.float64]:
         """Return the mean hidden state of texts of equal length; nothing is padded or masked."""

