@@ -16,7 +16,13 @@ from corpus_builder.capture import Source
 from corpus_builder.dedup import LOOP, NOWHERE
 from corpus_builder.errors import EmptyWorldError
 from corpus_builder.extract import ExtractSettings
-from corpus_builder.indexing import check_engine, write_lexical, write_vectors
+from corpus_builder.indexing import (
+    check_lexical,
+    lexical_files_depend_on,
+    unit_terms,
+    write_lexical,
+    write_vectors,
+)
 from corpus_builder.inputs import open_source
 from corpus_builder.installed import check_packages
 from corpus_builder.passage_blocks import Blocks, write_blocks
@@ -36,21 +42,16 @@ from corpus_builder.stages import PageExtractor, ReadFacts, read_shards
 from corpus_builder.tables import write_tables
 from corpus_builder.vector_cache import VectorCache, default_folder
 from corpus_builder.workspace import Facts, Workspace, digest_of, kill_point
+from corpus_builder.world_manifest import Built, manifest_of
 from world_core import manifest as manifests
-from world_core.analysis import DEFAULT_WEIGHTS, Analyzer
+from world_core.analysis import Analyzer
 from world_core.encoders.base import Encoder
 from world_core.encoders.loading import load as load_encoder
 from world_core.generation import Generation
-from world_core.manifest import (
-    Counts,
-    DenseSettings,
-    EncoderSettings,
-    FusionSettings,
-    LexicalSettings,
-    Manifest,
-)
+from world_core.manifest import Manifest
 from world_core.pages import PageStore
 from world_core.passages import PassageFile
+from world_core.types import Instant
 
 TOLD = frozenset({LOOP, NOWHERE, SAME_TIME})
 """What becomes of a draft that is worth a note, though it costs no page."""
@@ -105,7 +106,7 @@ class _Run:
     def publish(self, home: Path) -> Report:
         sources = [open_source(entry, self.recipe.clock or 0) for entry in self.recipe.sources]
         check_packages()
-        check_engine(self.recipe.lexical.engine)
+        check_lexical(self.recipe.lexical)
         if self.options.plan_check:
             room.check_inputs(self.recipe, self.options.out, self.options.workers)
         if self.recipe.dense is not None:
@@ -125,7 +126,16 @@ class _Run:
         dense = self._dense(blocks, digest)
         folder = self._assemble()
         self._questions(folder, sources)
-        manifest = self._manifest(snapshot, blocks, tables, dense)
+        built = Built(
+            snapshot=snapshot,
+            blocks=blocks,
+            world_id=str(tables["world_id"]),
+            encoder_id=self.encoder.id if self.encoder else "",
+            clock=self._clock(snapshot),
+            dense=dense,
+            losses=self.report.losses,
+        )
+        manifest = manifest_of(self.recipe, built)
         manifest = publish.seal(folder, self._with_canaries(folder, manifest))
         target = publish.place(folder, manifest, home)
         publish.point(home, target)
@@ -223,22 +233,19 @@ class _Run:
         return facts
 
     def _lexical(self, snapshot: Snapshot, blocks: Blocks) -> None:
-        engine = self.recipe.lexical.engine
-        units = blocks.passages if self.recipe.lexical.unit == "passage" else snapshot.versions
+        lexical = self.recipe.lexical
+        units = blocks.passages if lexical.unit == "passage" else snapshot.versions
+        digest = digest_of(FORMAT, blocks.digest, lexical_files_depend_on(lexical))
         with self._stage("lexical", "units", units) as stage:
 
             def produce(folder: Path) -> Facts:
-                fields = Analyzer(sorted(snapshot.languages)).fields
-                index = folder / "lexical"
-                return {
-                    "units": write_lexical(
-                        index, engine, fields, blocks.term_files, self._teller(stage)
-                    )
-                }
+                analyzer = Analyzer(sorted(snapshot.languages))
+                pages = blocks_of(self.workspace.folder / "snapshot")
+                terms = unit_terms(blocks, lexical, pages, folder / "links", analyzer)
+                fields, tell = analyzer.fields, self._teller(stage)
+                return {"units": write_lexical(folder / "lexical", lexical, fields, terms, tell)}
 
-            facts = self.workspace.stage(
-                "lexical", digest_of(FORMAT, blocks.digest, engine), produce
-            )
+            facts = self.workspace.stage("lexical", digest, produce)
             stage.taken, stage.given = units, int(str(facts["units"]))
 
     def _dense(self, blocks: Blocks, input_digest: str) -> Facts | None:
@@ -315,49 +322,12 @@ class _Run:
         if dropped:
             self.report.notes["question without its evidence in the world"] = dropped
 
-    def _manifest(
-        self, snapshot: Snapshot, blocks: Blocks, tables: Facts, dense: Facts | None
-    ) -> Manifest:
-        """Return the manifest without file digests, engine version and canaries."""
-        recipe = self.recipe
-        languages = tuple(sorted(snapshot.languages))
-        clock = recipe.clock if recipe.clock is not None else snapshot.present
-        if recipe.clock is None and not clock:
+    def _clock(self, snapshot: Snapshot) -> Instant:
+        if self.recipe.clock is not None:
+            return self.recipe.clock
+        if not snapshot.present:
             self.report.notes[NO_CLOCK] = 1
-        return Manifest(
-            name=recipe.name,
-            world_id=str(tables["world_id"]),
-            files={},
-            encoder_id=self.encoder.id if self.encoder else "",
-            encoder=(
-                EncoderSettings(kind=recipe.dense.encoder, arguments=dict(recipe.dense.arguments))
-                if recipe.dense
-                else None
-            ),
-            analyzer_id=Analyzer(languages).id,
-            languages=languages,
-            lexical=LexicalSettings(
-                engine=recipe.lexical.engine,
-                engine_version="",
-                unit="passage" if recipe.lexical.unit == "passage" else "version",
-                k1=recipe.lexical.k1,
-                b=recipe.lexical.b,
-                field_weights={**DEFAULT_WEIGHTS, **recipe.lexical.field_weights},
-            ),
-            dense=DenseSettings.model_validate(dense) if dense else None,
-            fusion=FusionSettings(weight=recipe.fusion_weight),
-            counts=Counts(
-                pages=snapshot.pages,
-                versions=snapshot.versions,
-                passages=blocks.passages,
-                links=snapshot.links,
-                dead_links=snapshot.dead_links,
-                dropped=dict(sorted(self.report.losses.items())),
-            ),
-            capture_from=snapshot.capture_from,
-            capture_to=snapshot.capture_to,
-            clock=clock,
-        )
+        return snapshot.present
 
     def _with_canaries(self, folder: Path, manifest: Manifest) -> Manifest:
         """Open the world as a server would and ask it; fill in what only it can say."""

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 
+from corpus_builder.anchors import RULES, joined, version_anchors
 from corpus_builder.errors import BadRecipeError
-from corpus_builder.passage_blocks import read_terms
-from corpus_builder.recipe import DenseRecipe
+from corpus_builder.passage_blocks import Blocks, read_terms
+from corpus_builder.recipe import DenseRecipe, LexicalRecipe
 from corpus_builder.snapshot import read_pages
 from corpus_builder.vector_cache import VectorCache, text_digest
 from corpus_builder.workspace import kill_point
+from world_core.analysis import Analyzer
 from world_core.encoders.base import Encoder
 from world_core.errors import MissingPartError
 from world_core.indexes.dense import DenseSummary, write_dense
-from world_core.indexes.lexical import LexicalWriter
+from world_core.indexes.lexical import CONSTANTS, LexicalWriter
 from world_core.passages import PassageFile
 from world_core.types import Vectors, as_numbers
 
@@ -36,29 +40,95 @@ class Row:
     text: str
 
 
-def check_engine(engine: str) -> None:
-    """Refuse an engine that could not write an index here, before a build begins.
+def check_lexical(lexical: LexicalRecipe) -> None:
+    """Refuse an engine that could not write an index here or score so, before a build begins.
 
     Raises:
-        BadRecipeError: no such engine.
+        BadRecipeError: no such engine, or it cannot score as the recipe says.
         MissingPartError: the engine is not installed.
     """
-    if engine == "lucene":
+    if lexical.engine == "lucene":
         from world_core.indexes import jar
 
         jar.check_bridge()
         jar.java_library()
         jar.find()
-    elif engine != "tantivy":
-        raise _unknown_engine(engine)
+    elif lexical.engine != "tantivy":
+        raise _unknown_engine(lexical.engine)
     elif importlib.util.find_spec("tantivy") is None:
         raise MissingPartError(
             "The package tantivy is not installed.", hint="Run: pip install 'searchworld[server]'"
         )
+    else:
+        _check_tantivy(lexical)
+
+
+def _check_tantivy(lexical: LexicalRecipe) -> None:
+    k1, b = CONSTANTS["tantivy"]
+    hint = 'Leave it out, or set engine = "lucene".'
+    for name, wanted, fixed in (("k1", lexical.k1, k1), ("b", lexical.b, b)):
+        if wanted is not None and wanted != fixed:
+            raise BadRecipeError(
+                f"[lexical] {name} = {wanted} cannot be: tantivy scores with {fixed} only.",
+                hint=hint,
+            )
+    if lexical.scoring != "bm25":
+        raise BadRecipeError(
+            f"[lexical] scoring = {lexical.scoring!r} cannot be: tantivy scores each field alone.",
+            hint=hint,
+        )
+
+
+def constants(lexical: LexicalRecipe) -> tuple[float, float]:
+    """Return k1 and b with which the recipe's engine scores."""
+    k1, b = CONSTANTS[lexical.engine]
+    return k1 if lexical.k1 is None else lexical.k1, b if lexical.b is None else lexical.b
+
+
+def lexical_files_depend_on(lexical: LexicalRecipe) -> list[object]:
+    """Return what decides the files of the index besides the terms of its units."""
+    return [lexical.engine, RULES if lexical.anchored else 0]
+
+
+def unit_terms(
+    blocks: Blocks,
+    lexical: LexicalRecipe,
+    pages: Sequence[Path],
+    folder: Path,
+    analyzer: Analyzer,
+) -> Iterator[Mapping[str, Sequence[str]]]:
+    """Yield the terms of each unit by field, in order; with its version's anchors if asked.
+
+    Args:
+        blocks: the units without anchors.
+        lexical: says what a unit is, and whether anchors are asked.
+        pages: the blocks of the snapshot, whose links are the anchors.
+        folder: does not exist; links lie there until the last unit.
+        analyzer: makes terms of the texts of links.
+    """
+    units = read_terms(blocks.term_files)
+    if not lexical.anchored:
+        yield from units
+        return
+    versions = count() if lexical.unit == "version" else _versions(blocks.passage_files)
+    with closing(version_anchors(pages, folder, analyzer)) as anchors:
+        yield from joined(units, versions, anchors)
+
+
+def _versions(files: Iterable[Path]) -> Iterator[int]:
+    """Yield the version of each passage."""
+    for path in files:
+        file = PassageFile.open(path)
+        yield from [file.version(number) for number in range(file.count)]
+        file.close()
 
 
 def write_lexical(
-    folder: Path, engine: str, fields: Sequence[str], term_files: Sequence[Path], tell: Tell
+    folder: Path,
+    lexical: LexicalRecipe,
+    fields: Sequence[str],
+    units: Iterable[Mapping[str, Sequence[str]]],
+    tell: Tell,
 ) -> int:
     """Write the lexical index in one go, units in order; return their number.
 
@@ -67,13 +137,13 @@ def write_lexical(
         MissingPartError: the engine is not installed.
         IndexFailedError: the engine failed.
     """
-    count = 0
-    with _lexical_writer(engine, folder, fields) as writer:
-        for terms in read_terms(term_files):
+    written = 0
+    with _lexical_writer(lexical.engine, folder, fields) as writer:
+        for terms in units:
             writer.add(terms)
-            count += 1
+            written += 1
             tell(1)
-    return count
+    return written
 
 
 def write_vectors(

@@ -8,9 +8,11 @@ inputs, because what they contain is digested itself.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
+from world_core.analysis import DEFAULT_WEIGHTS
 from world_core.types import Instant
+from world_core.weighing import LONG_QUERY
 
 READABLE = "a .warc, .arc, .wacz or .jsonl file (packed or not), an HTML file, or a folder of them"
 """What a build can be made from, for help and hints."""
@@ -63,14 +65,55 @@ class PassagesRecipe:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpansionRecipe:
+    """RM3: units and terms of feedback, and the share that the query's own terms keep."""
+
+    docs: int = 10
+    terms: int = 10
+    weight: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
 class LexicalRecipe:
-    """The lexical index: engine, what one unit is, BM25 constants and weights by field."""
+    """The lexical index: engine, what one unit is, how it scores and what it is asked.
+
+    ``k1`` and ``b`` are the engine's own where ``None``. ``scoring`` is ``bm25``, or ``bm25f``,
+    which scores title, body and anchor as one field. From ``long_query`` distinct terms on a
+    query's common terms count less, never if 0.
+    """
 
     engine: str = "lucene"
     unit: str = "version"
-    k1: float = 0.9
-    b: float = 0.4
+    k1: float | None = None
+    b: float | None = None
     field_weights: Mapping[str, float] = field(default_factory=dict)
+    scoring: str = "bm25"
+    long_query: int = LONG_QUERY
+    expansion: ExpansionRecipe | None = None
+
+    @property
+    def anchored(self) -> bool:
+        """True when anchor texts are asked, so that the index must hold them."""
+        return self.field_weights.get("anchor", DEFAULT_WEIGHTS["anchor"]) > 0.0
+
+    def content_part(self) -> dict[str, object]:
+        """Return what goes into the world id, without what a plain BM25 index does not do.
+
+        ``None`` stands for the engine's own constants.
+        """
+        part: dict[str, object] = {
+            "unit": self.unit,
+            "k1": self.k1,
+            "b": self.b,
+            "field_weights": dict(self.field_weights),
+        }
+        if self.scoring != "bm25":
+            part["scoring"] = self.scoring
+        if self.long_query:
+            part["long_query"] = self.long_query
+        if self.expansion is not None:
+            part["expansion"] = {"kind": "rm3", **asdict(self.expansion)}
+        return part
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +166,7 @@ class Recipe:
         return {
             "snapshot": {"exact_duplicates": self.snapshot.exact_duplicates},
             "passages": {"target": self.passages.target, "limit": self.passages.limit},
-            "lexical": {
-                "unit": self.lexical.unit,
-                "k1": self.lexical.k1,
-                "b": self.lexical.b,
-                "field_weights": dict(self.lexical.field_weights),
-            },
+            "lexical": self.lexical.content_part(),
             "dense": dense,
             "fusion": {"weight": self.fusion_weight},
             "clock": self.clock,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from corpus_builder.recipe import DenseRecipe, Recipe
+from corpus_builder.recipe import DenseRecipe, LexicalRecipe, Recipe
 
 
 def dump(recipe: Recipe) -> str:
@@ -33,21 +33,26 @@ def dump(recipe: Recipe) -> str:
     lines += ["", "[extract]", *_entries(asdict(recipe.extract))]
     lines += ["", "[snapshot]", *_entries(part["snapshot"])]
     lines += ["", "[passages]", *_entries(part["passages"])]
-    lexical = recipe.lexical
-    lines += ["", "[lexical]", f"engine = {_toml(lexical.engine)}"]
-    lines += _entries({"unit": lexical.unit, "k1": lexical.k1, "b": lexical.b})
-    if lexical.field_weights:
-        lines += [
-            "",
-            "[lexical.field_weights]",
-            *_entries(dict(sorted(lexical.field_weights.items()))),
-        ]
+    lines += ["", "[lexical]", *_entries(_lexical_entries(recipe.lexical))]
+    if weights := recipe.lexical.field_weights:
+        lines += ["", "[lexical.field_weights]", *_entries(dict(sorted(weights.items())))]
     if recipe.dense is not None:
         lines += ["", "[dense]", *_entries(_dense_entries(recipe.dense))]
         if recipe.dense.arguments:
             lines += ["", "[dense.arguments]", *_entries(recipe.dense.arguments)]
     lines += ["", "[fusion]", *_entries({"weight": recipe.fusion_weight})]
     return "\n".join(lines) + "\n"
+
+
+def _lexical_entries(lexical: LexicalRecipe) -> dict[str, object]:
+    entries: dict[str, object] = {"engine": lexical.engine, "unit": lexical.unit}
+    constants = {"k1": lexical.k1, "b": lexical.b}
+    entries |= {name: value for name, value in constants.items() if value is not None}
+    entries |= {"scoring": lexical.scoring, "long_query": lexical.long_query}
+    if lexical.expansion is not None:
+        entries["expansion"] = "rm3"
+        entries |= {f"fb_{name}": value for name, value in asdict(lexical.expansion).items()}
+    return entries
 
 
 def _dense_entries(dense: DenseRecipe) -> dict[str, object]:

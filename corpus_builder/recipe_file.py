@@ -14,6 +14,7 @@ from corpus_builder.errors import BadRecipeError
 from corpus_builder.recipe import (
     Argument,
     DenseRecipe,
+    ExpansionRecipe,
     ExtractRecipe,
     LexicalRecipe,
     PassagesRecipe,
@@ -25,6 +26,7 @@ from world_core import urls
 from world_core.indexes.tiers import KINDS
 from world_core.manifest import check_name
 from world_core.types import Instant
+from world_core.weighing import LONG_QUERY
 
 HINT = "See docs/recipes.md, or print a shipped one: corpus-builder recipes NAME"
 Table = dict[str, object]
@@ -73,7 +75,7 @@ def parse(text: str, *, base: Path, origin: str, inputs: bool = True) -> Recipe:
     """Turn the text of a recipe file into a recipe; relative paths are taken from ``base``.
 
     Without ``inputs`` the files that a recipe names need not be there: enough for what a finished
-    world's own recipe determines, not for a build.
+    world's own recipe determines, not for a build. Such a recipe names every setting it has.
 
     Raises:
         BadRecipeError: no TOML, an unknown key or an unusable value.
@@ -91,7 +93,7 @@ def parse(text: str, *, base: Path, origin: str, inputs: bool = True) -> Recipe:
         extract=_extract(reader.table("extract")),
         snapshot=_snapshot(reader.table("snapshot")),
         passages=_passages(reader.table("passages")),
-        lexical=_lexical(reader.table("lexical")),
+        lexical=_lexical(reader.table("lexical"), LONG_QUERY if inputs else 0),
         dense=_dense(dense, base, inputs=inputs) if dense.given else None,
         fusion_weight=_fusion(reader.table("fusion")),
         clock=_clock(reader),
@@ -214,7 +216,7 @@ def _passages(reader: _Reader) -> PassagesRecipe:
     return passages
 
 
-def _lexical(reader: _Reader) -> LexicalRecipe:
+def _lexical(reader: _Reader, long_query: int) -> LexicalRecipe:
     weights_reader = reader.table("field_weights")
     weights = {
         key: weights_reader.number(key, 0.0, 0.0, 100.0) for key in sorted(weights_reader.data)
@@ -222,12 +224,26 @@ def _lexical(reader: _Reader) -> LexicalRecipe:
     lexical = LexicalRecipe(
         engine=reader.choice("engine", "lucene", ("lucene", "tantivy")),
         unit=reader.choice("unit", "version", ("version", "passage")),
-        k1=reader.number("k1", 0.9, 0.0, 100.0),
-        b=reader.number("b", 0.4, 0.0, 1.0),
+        k1=reader.number("k1", 0.0, 0.0, 100.0) if "k1" in reader.data else None,
+        b=reader.number("b", 0.0, 0.0, 1.0) if "b" in reader.data else None,
         field_weights=MappingProxyType(weights),
+        scoring=reader.choice("scoring", "bm25", ("bm25", "bm25f")),
+        long_query=reader.number("long_query", long_query, 0, 1000),
+        expansion=_expansion(reader),
     )
     reader.finish()
     return lexical
+
+
+def _expansion(reader: _Reader) -> ExpansionRecipe | None:
+    """Return the expansion; its settings without the expansion are unknown keys."""
+    if reader.choice("expansion", "none", ("none", "rm3")) == "none":
+        return None
+    return ExpansionRecipe(
+        docs=reader.number("fb_docs", 10, 1, 1000),
+        terms=reader.number("fb_terms", 10, 1, 1000),
+        weight=reader.number("fb_weight", 0.5, 0.01, 1.0),
+    )
 
 
 def _dense(reader: _Reader, base: Path, *, inputs: bool) -> DenseRecipe | None:

@@ -33,8 +33,14 @@ TERM_LIMIT: Final = 64
 QUERY_LIMIT: Final = 1000
 """Distinct terms of a query that each field is asked for; the first ones, in text order."""
 
-DEFAULT_WEIGHTS: Final[Mapping[str, float]] = {"title": 0.8, "body": 0.4, "stem": 1.0}
+DEFAULT_WEIGHTS: Final = {"title": 0.8, "body": 0.4, "anchor": 0.0, "stem": 1.0}
 """Field weights that were best on the judged sets together (``benchmarks/README.md``)."""
+
+FOLDED: Final = ("title", "body", "anchor")
+"""The fields of folded terms; the others hold stems."""
+
+Weigh = Callable[[Sequence[str]], Mapping[str, float]]
+"""Says by what factor each folded term of a query counts; 1 for those it does not name."""
 
 _MEMO_LIMIT: Final = 100_000  # words remembered by one analyser and language
 _SNOWBALL: Final[Mapping[str, str]] = {
@@ -184,8 +190,8 @@ class Analyzer:
     Args:
         languages: codes of the world's languages, in any order; only the part before a hyphen
             counts. A language without a Snowball stemmer (``und``, ``zh``) adds no field.
-        weights: weight of the fields ``title``, ``body`` and ``stem`` in a query, or of one
-            language by ``stem_xx``; a field of weight 0 is not asked.
+        weights: weight of the fields ``title``, ``body``, ``anchor`` and ``stem`` in a query, or
+            of one language by ``stem_xx``; a field of weight 0 is not asked.
 
     Raises:
         BadInputError: a weight is negative or belongs to no field.
@@ -215,8 +221,8 @@ class Analyzer:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Names of all fields a document may have: ``title``, ``body``, then the stem fields."""
-        return ("title", "body", *self._stems)
+        """Names of all fields a document may have: those of ``FOLDED``, then the stem fields."""
+        return (*FOLDED, *self._stems)
 
     def tokens(self, text: str) -> list[Token]:
         """Return the folded terms of a text in order, with their character offsets.
@@ -252,18 +258,22 @@ class Analyzer:
             fields[name] = [*_known(stem, title_words), *_known(stem, words)]
         return fields
 
-    def query(self, text: str) -> LexicalQuery:
+    def query(self, text: str, weigh: Weigh | None = None) -> LexicalQuery:
         """Return the query that asks every field, each for the query's terms in text order.
 
-        A term that is repeated counts as often as it stands there: a long question says by that
-        what it is about. Each field is asked for at most ``QUERY_LIMIT`` distinct terms.
+        A repeated term counts as often as it stands there. Each field is asked for at most
+        ``QUERY_LIMIT`` distinct terms. A stem counts by the factor of its word's term.
         """
         words, terms = self._words_and_terms(text)
-        asked = {"title": terms, "body": terms}
-        asked |= {name: _known(stem, words) for name, stem in self._stems.items()}
+        factors = weigh(terms) if weigh else {}
+        folded = [(term, factors.get(term, 1.0)) for term in terms]
+        asked = {"title": folded, "body": folded, "anchor": folded}
+        for name, stem in self._stems.items():
+            stems = ((stem[word], factors.get(self._fold[word], 1.0)) for word in words)
+            asked[name] = [pair for pair in stems if pair[0]]
         return LexicalQuery(
             tuple(
-                LexicalField(name, self._weights[name], _first_distinct(asked[name]))
+                _field(name, self._weights[name], asked[name], weighed=bool(factors))
                 for name in self.fields
                 if self._weights[name] > 0
             )
@@ -313,12 +323,15 @@ def _known(memo: _Memo, words: Sequence[str]) -> list[str]:
     return list(filter(None, map(memo.__getitem__, words)))
 
 
-def _first_distinct(terms: Sequence[str]) -> tuple[str, ...]:
-    """Return the terms without those beyond the first ``QUERY_LIMIT`` distinct ones."""
-    if len(terms) <= QUERY_LIMIT:
-        return tuple(terms)
-    kept = frozenset(islice(dict.fromkeys(terms), QUERY_LIMIT))
-    return tuple(term for term in terms if term in kept)
+def _field(
+    name: str, weight: float, asked: Sequence[tuple[str, float]], *, weighed: bool
+) -> LexicalField:
+    """Return the field without the terms beyond the first ``QUERY_LIMIT`` distinct ones."""
+    if len(asked) > QUERY_LIMIT:
+        kept = frozenset(islice(dict.fromkeys(term for term, _ in asked), QUERY_LIMIT))
+        asked = [pair for pair in asked if pair[0] in kept]
+    terms = tuple(term for term, _ in asked)
+    return LexicalField(name, weight, terms, tuple(f for _, f in asked) if weighed else ())
 
 
 def _primary(language: str) -> str:

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, ValidationError
 
@@ -21,6 +21,7 @@ from world_core.errors import (
     ForeignWorldError,
     NewerFormatError,
 )
+from world_core.lexical_settings import LexicalSettings
 from world_core.manifest_options import Part, RerankerSettings, SparseSettings, left_out
 from world_core.types import Instant
 
@@ -80,17 +81,6 @@ class EncoderSettings(Part):
 
     kind: str
     arguments: dict[str, str | int] = Field(default_factory=dict)
-
-
-class LexicalSettings(Part):
-    """The lexical index: its engine, its unit and the weights of BM25."""
-
-    engine: str
-    engine_version: str
-    unit: Literal["version", "passage"]
-    k1: float
-    b: float
-    field_weights: dict[str, float]
 
 
 class DenseSettings(Part):

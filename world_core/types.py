@@ -218,11 +218,15 @@ class FetchAnswer:
 
 @dataclass(frozen=True, slots=True)
 class LexicalField:
-    """Terms of one field of a query with the field's weight."""
+    """Terms of one field of a query with the field's weight.
+
+    ``factors`` multiply the weight term by term; without them every factor is 1.
+    """
 
     name: str
     weight: float
     terms: tuple[str, ...]
+    factors: tuple[float, ...] = ()
 
 
 class Occur(StrEnum):

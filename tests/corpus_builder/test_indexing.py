@@ -9,7 +9,8 @@ import pytest
 from corpus_builder import snapshot as snapshots
 from corpus_builder.errors import BadRecipeError
 from corpus_builder.indexing import dense_rows, write_lexical, write_vectors
-from corpus_builder.recipe import DenseRecipe, PassagesRecipe
+from corpus_builder.passage_blocks import read_terms
+from corpus_builder.recipe import DenseRecipe, LexicalRecipe, PassagesRecipe
 from corpus_builder.snapshot import read_pages
 from corpus_builder.tables import write_tables
 from corpus_builder.vector_cache import VectorCache
@@ -168,7 +169,11 @@ def test_the_lexical_index_holds_every_unit(made: Sample, tmp_path: Path) -> Non
     told: list[int] = []
     analyzer = Analyzer(made.languages)
     count = write_lexical(
-        tmp_path / "lexical", "tantivy", analyzer.fields, made.blocks.term_files, told.append
+        tmp_path / "lexical",
+        LexicalRecipe("tantivy"),
+        analyzer.fields,
+        read_terms(made.blocks.term_files),
+        told.append,
     )
     assert count == sum(told) == 20
     index = TantivyIndex.open(tmp_path / "lexical")
@@ -178,6 +183,6 @@ def test_the_lexical_index_holds_every_unit(made: Sample, tmp_path: Path) -> Non
     index.close()
 
 
-def test_an_unknown_engine_is_refused(made: Sample, tmp_path: Path) -> None:
+def test_an_unknown_engine_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadRecipeError, match="'solr'"):
-        write_lexical(tmp_path / "l", "solr", ["body"], made.blocks.term_files, print)
+        write_lexical(tmp_path / "l", LexicalRecipe("solr"), ["body"], [], lambda count: None)

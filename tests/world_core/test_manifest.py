@@ -19,6 +19,7 @@ from world_core.errors import (
     ForeignWorldError,
     NewerFormatError,
 )
+from world_core.lexical_settings import LexicalSettings
 from world_core.manifest import (
     SAMPLE_LIMIT,
     Canary,
@@ -26,7 +27,6 @@ from world_core.manifest import (
     DenseSettings,
     EncoderSettings,
     FileDigest,
-    LexicalSettings,
     Manifest,
     check_name,
     damages,

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from world_core.manifest import Counts, LexicalSettings, Manifest, read, render, write
+from world_core.lexical_settings import LexicalSettings
+from world_core.manifest import Counts, Manifest, read, render, write
 from world_core.manifest_options import RerankerSettings, SparseSettings, left_out
 
 SPARSE = SparseSettings(

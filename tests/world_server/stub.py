@@ -9,7 +9,8 @@ import hashlib
 from collections.abc import Sequence
 
 from world_core.errors import BadInputError
-from world_core.manifest import Canary, Counts, LexicalSettings, Manifest
+from world_core.lexical_settings import LexicalSettings
+from world_core.manifest import Canary, Counts, Manifest
 from world_core.types import (
     FetchAnswer,
     FetchCall,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,9 +60,9 @@ def plan(query: LexicalQuery) -> Plan:
     weights: dict[tuple[str, tuple[str, ...]], float] = {}
     for part in query.fields:
         _check(part)
-        for term in part.terms:
+        for term, factor in zip(part.terms, part.factors or repeat(1.0)):  # noqa: B905 - checked
             key = (part.name, (term,))
-            weights[key] = weights.get(key, 0.0) + part.weight
+            weights[key] = weights.get(key, 0.0) + part.weight * factor
     required: list[list[Clause]] = []
     forbidden: list[Clause] = []
     for phrase in query.phrases:
@@ -93,6 +94,14 @@ def _check(part: LexicalField) -> None:
         raise BadInputError(
             f"The weight {part.weight!r} of field {part.name!r} is not between 0 and "
             f"{WEIGHT_LIMIT:g}."
+        )
+    if part.factors and not (
+        len(part.factors) == len(part.terms)
+        and all(0.0 <= factor <= WEIGHT_LIMIT for factor in part.factors)
+    ):
+        raise BadInputError(
+            f"The factors {part.factors[:9]!r} of field {part.name!r} are not one number between 0 "
+            f"and {WEIGHT_LIMIT:g} for each of its {len(part.terms)} terms."
         )
     joined(part.name, part.terms)
 

@@ -7,6 +7,9 @@ from typing import Protocol, Self
 
 from world_core.types import Bitmap, Candidates, LexicalQuery, Numbers, Scores
 
+CONSTANTS: Mapping[str, tuple[float, float]] = {"lucene": (0.9, 0.4), "tantivy": (1.2, 0.75)}
+"""k1 and b of each engine where a recipe names none; tantivy has no others."""
+
 
 class LexicalIndex(Protocol):
     """BM25 over units, safe to call from several threads at once.

@@ -20,10 +20,11 @@ from world_core.indexes import jvm
 from world_core.indexes.asking import AskedIndex
 from world_core.indexes.clauses import Plan
 from world_core.indexes.jvm import Java
+from world_core.indexes.lexical import CONSTANTS
 from world_core.indexes.lucene_queries import DOCUMENT, INDEX, SEARCH, Queries
 from world_core.types import Bitmap, Candidates, Numbers
 
-K1, B = 0.9, 0.4
+K1, B = CONSTANTS["lucene"]
 
 BUFFER_MB = 128.0
 """Memory in which a segment is written before it goes to disk."""

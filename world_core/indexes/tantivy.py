@@ -24,9 +24,10 @@ from world_core.indexes import clauses as common
 from world_core.indexes.asking import AskedIndex
 from world_core.indexes.clauses import Plan
 from world_core.indexes.filters import FilterMemory
+from world_core.indexes.lexical import CONSTANTS
 from world_core.types import Bitmap, Candidates, Numbers
 
-K1, B = 1.2, 0.75
+K1, B = CONSTANTS["tantivy"]
 
 BUFFER_MB = 1024
 """Memory the one segment may grow to while it is written, about a tenth of the text it indexes."""

@@ -1,0 +1,61 @@
+"""How much each term of a long query counts: common ones less, since they only fill its sentence.
+
+BM25 adds a term's score as often as the query says it, so the small words of a long question
+together outweigh what it is about. From some length on a term counts by the square root of its
+inverse document frequency against that of the rarest terms; a short query is left alone, because
+there a common word is meant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from world_core.indexes.lexical import LexicalIndex
+
+LONG_QUERY = 6
+"""Distinct terms from which on a query is long, unless a recipe says otherwise."""
+
+FIELD = "body"
+"""Where the units that hold a term are counted."""
+
+DIGITS = 4
+"""Decimals of a factor, so that no machine's rounding can move a tie."""
+
+MEMORY = 100_000
+"""Terms whose counts are remembered; all are forgotten when it is full."""
+
+
+class Weighing:
+    """Weighs terms by how many units of an index hold them; safe under threads."""
+
+    def __init__(self, index: LexicalIndex, long_query: int) -> None:
+        """Weigh queries of at least ``long_query`` distinct terms; 0 weighs none."""
+        self._index = index
+        self._least = long_query
+        self._known: dict[str, float] = {}
+
+    def __call__(self, terms: Sequence[str]) -> Mapping[str, float]:
+        """Return the factor, 0 to 1, of each term of a long query; none for a short one.
+
+        Raises:
+            IndexFailedError: the index failed.
+        """
+        distinct = list(dict.fromkeys(terms))
+        if not self._least or len(distinct) < self._least:
+            return {}
+        known = self._known
+        missing = [term for term in distinct if term not in known]
+        found = dict(zip(missing, self._index.holders(FIELD, missing), strict=True))
+        made = {term: factor(holders, self._index.count) for term, holders in found.items()}
+        if len(known) + len(made) > MEMORY:
+            self._known = {}
+        self._known |= made
+        return {term: made[term] if term in made else known[term] for term in distinct}
+
+
+def factor(holders: int, count: int) -> float:
+    """Return the factor of a term that ``holders`` of ``count`` units hold."""
+    idf = math.log1p((count - holders + 0.5) / (holders + 0.5))
+    rarest = math.log1p(count)
+    return round(min(1.0, math.sqrt(idf / rarest)), DIGITS) if count else 1.0
