@@ -29,10 +29,11 @@ def torch_and_transformers(seed: int) -> tuple[Any, Any]:
 
 def write_words(folder: Path) -> None:
     """Write a tokenizer of whole words with BERT's special tokens."""
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
     numbers = {word: number for number, word in enumerate(WORDS)}
     tokenizer = Tokenizer(models.WordLevel(numbers, unk_token=WORDS[1]))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
@@ -45,7 +46,7 @@ def write_words(folder: Path) -> None:
     }
     special |= {"eos_token": "[SEP]"}  # as in XLM-RoBERTa
     (folder / "tokenizer_config.json").write_text(
-        json.dumps({"tokenizer_class": "PreTrainedTokenizerFast", **special})
+        json.dumps({"tokenizer_class": "BertTokenizerFast", **special})
     )
 
 
@@ -76,7 +77,12 @@ def make_cross(folder: Path) -> Path:
     _, transformers = torch_and_transformers(3)
     folder.mkdir()
     config = transformers.XLMRobertaConfig(
-        max_position_embeddings=66, pad_token_id=0, num_labels=1, type_vocab_size=2, **SIZES
+        max_position_embeddings=66,
+        pad_token_id=0,
+        num_labels=1,
+        type_vocab_size=2,
+        initializer_range=0.7,  # so wide that pairs differ in their scores
+        **SIZES,
     )
     transformers.XLMRobertaForSequenceClassification(config).save_pretrained(str(folder))
     write_words(folder)

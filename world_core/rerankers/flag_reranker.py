@@ -124,19 +124,12 @@ class FlagCross:
         tokenizer = self._model.tokenizer
         try:
             with self._lock, import_module("torch").inference_mode():
-                query_ids, passage_ids = (
-                    tokenizer(part, add_special_tokens=False, truncation=True, max_length=most)[
-                        "input_ids"
-                    ]
-                    for part, most in ((query, self._tokens * 3 // 4), (passage, self._tokens))
-                )
-                pair = tokenizer.prepare_for_model(
-                    query_ids,
-                    passage_ids,
+                pair = tokenizer(
+                    self._shortened(query),
+                    passage,
                     truncation="only_second",
                     max_length=self._tokens,
                     return_tensors="pt",
-                    prepend_batch_axis=True,
                 ).to(self._device)
                 return float(self._model.model(**pair, return_dict=True).logits[0, 0])
         except (RuntimeError, ValueError, IndexError) as error:
@@ -144,6 +137,20 @@ class FlagCross:
                 f"The reranker {self._recipe.model} failed on a passage of {len(passage)} "
                 f"characters: {error}"
             ) from error
+
+    def _shortened(self, query: str) -> str:
+        """Return the query without what comes after three quarters of the tokens of a pair."""
+        most = self._tokens * 3 // 4
+        if len(query) <= most:  # no token is shorter than a character
+            return query
+        places = self._model.tokenizer(
+            query,
+            add_special_tokens=False,
+            truncation=True,
+            max_length=most,
+            return_offsets_mapping=True,
+        )["offset_mapping"]
+        return query[: places[-1][1]] if places else ""
 
 
 def _loaded(folder: Path, *, half: bool, device: str) -> Any:  # noqa: ANN401 - no types
