@@ -139,6 +139,31 @@ class DenseRecipe:
 
 
 @dataclass(frozen=True, slots=True)
+class SparseRecipe:
+    """Learned sparse weights for the passages that have a vector, of the texts they are made from.
+
+    Encoder and arguments are those of the dense index where a recipe names none. ``bits`` of
+    a weight, ``top`` weights kept a passage (0: all). ``weight`` is the share of the sparse score
+    beside the lexical and the dense one together.
+    """
+
+    encoder: str
+    arguments: Mapping[str, str | int] = field(default_factory=dict)
+    bits: int = 8
+    top: int = 0
+    weight: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class RerankerRecipe:
+    """The reranker of hybrid searches, and how many pages it orders anew."""
+
+    kind: str
+    arguments: Mapping[str, str | int] = field(default_factory=dict)
+    top: int = 20
+
+
+@dataclass(frozen=True, slots=True)
 class Recipe:
     """Everything that determines a world, and the names and paths it is made from."""
 
@@ -149,12 +174,19 @@ class Recipe:
     passages: PassagesRecipe = field(default_factory=PassagesRecipe)
     lexical: LexicalRecipe = field(default_factory=LexicalRecipe)
     dense: DenseRecipe | None = None
+    sparse: SparseRecipe | None = None
+    reranker: RerankerRecipe | None = None
     fusion_weight: float = 0.5
     clock: Instant | None = None
     canaries: tuple[str, ...] = ()
 
-    def content_part(self) -> dict[str, object]:
-        """Return what goes into the world id, as plain values for canonical JSON."""
+    def content_part(self, *, sparse_id: str = "", reranker_id: str = "") -> dict[str, object]:
+        """Return what goes into the world id, as plain values for canonical JSON.
+
+        Args:
+            sparse_id: id of the sparse encoder, for a recipe with one.
+            reranker_id: id of the reranker, for a recipe with one.
+        """
         dense: dict[str, object] | None = None
         if self.dense is not None:
             dense = {
@@ -163,7 +195,7 @@ class Recipe:
                 "pages": self.dense.pages,
                 "include": self.dense.include_digest,
             }
-        return {
+        part: dict[str, object] = {
             "snapshot": {"exact_duplicates": self.snapshot.exact_duplicates},
             "passages": {"target": self.passages.target, "limit": self.passages.limit},
             "lexical": self.lexical.content_part(),
@@ -171,3 +203,14 @@ class Recipe:
             "fusion": {"weight": self.fusion_weight},
             "clock": self.clock,
         }
+        # Only where they are named, so that they change no other world's id.
+        if self.sparse is not None:
+            part["sparse"] = {
+                "encoder": sparse_id,
+                "bits": self.sparse.bits,
+                "top": self.sparse.top,
+                "weight": self.sparse.weight,
+            }
+        if self.reranker is not None:
+            part["reranker"] = {"id": reranker_id, "top": self.reranker.top}
+        return part

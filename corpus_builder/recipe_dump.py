@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -25,10 +25,8 @@ def dump(recipe: Recipe) -> str:
     for source in recipe.sources:
         shown = source.shown or source.path
         path = Path(shown).name if Path(shown).is_absolute() else shown
-        entries: dict[str, object] = {"kind": source.kind}
-        if path:
-            entries["path"] = path
-        lines += ["", "[[sources]]", *_entries({**entries, **source.arguments})]
+        place = {"path": path} if path else {}
+        lines += ["", "[[sources]]", *_entries({"kind": source.kind, **place, **source.arguments})]
     part = recipe.content_part()
     lines += ["", "[extract]", *_entries(asdict(recipe.extract))]
     lines += ["", "[snapshot]", *_entries(part["snapshot"])]
@@ -36,10 +34,10 @@ def dump(recipe: Recipe) -> str:
     lines += ["", "[lexical]", *_entries(_lexical_entries(recipe.lexical))]
     if weights := recipe.lexical.field_weights:
         lines += ["", "[lexical.field_weights]", *_entries(dict(sorted(weights.items())))]
-    if recipe.dense is not None:
-        lines += ["", "[dense]", *_entries(_dense_entries(recipe.dense))]
-        if recipe.dense.arguments:
-            lines += ["", "[dense.arguments]", *_entries(recipe.dense.arguments)]
+    for name, entries, arguments in _models(recipe):
+        lines += ["", f"[{name}]", *_entries(entries)]
+        if arguments:
+            lines += ["", f"[{name}.arguments]", *_entries(arguments)]
     lines += ["", "[fusion]", *_entries({"weight": recipe.fusion_weight})]
     return "\n".join(lines) + "\n"
 
@@ -53,6 +51,17 @@ def _lexical_entries(lexical: LexicalRecipe) -> dict[str, object]:
         entries["expansion"] = "rm3"
         entries |= {f"fb_{name}": value for name, value in asdict(lexical.expansion).items()}
     return entries
+
+
+def _models(recipe: Recipe) -> Iterator[tuple[str, Mapping[str, object], Mapping[str, object]]]:
+    """Yield the tables that name a model: name, settings, and arguments of the model."""
+    if (dense := recipe.dense) is not None:
+        yield "dense", _dense_entries(dense), dense.arguments
+    if (sparse := recipe.sparse) is not None:
+        kept = {"bits": sparse.bits, "top": sparse.top, "weight": sparse.weight}
+        yield "sparse", {"encoder": sparse.encoder, **kept}, sparse.arguments
+    if (reranker := recipe.reranker) is not None:
+        yield "reranker", {"kind": reranker.kind, "top": reranker.top}, reranker.arguments
 
 
 def _dense_entries(dense: DenseRecipe) -> dict[str, object]:

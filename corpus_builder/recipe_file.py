@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import tomllib
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
@@ -19,12 +20,15 @@ from corpus_builder.recipe import (
     LexicalRecipe,
     PassagesRecipe,
     Recipe,
+    RerankerRecipe,
     SnapshotRecipe,
     SourceRecipe,
+    SparseRecipe,
 )
 from world_core import urls
 from world_core.indexes.tiers import KINDS
 from world_core.manifest import check_name
+from world_core.manifest_options import DEFAULT_TOP, MOST_RERANKED
 from world_core.types import Instant
 from world_core.weighing import LONG_QUERY
 
@@ -86,7 +90,8 @@ def parse(text: str, *, base: Path, origin: str, inputs: bool = True) -> Recipe:
     except tomllib.TOMLDecodeError as error:
         raise BadRecipeError(f"{origin} is not TOML: {error}.", hint=HINT) from error
     reader = _Reader(data, origin)
-    dense = reader.table("dense")
+    vectors, sparse, reranker = (reader.table(key) for key in ("dense", "sparse", "reranker"))
+    dense = _dense(vectors, base, inputs=inputs) if vectors.given else None
     recipe = Recipe(
         name=check_name(reader.take("name", str, Path(origin).stem)),
         sources=tuple(_source(entry, base) for entry in reader.tables("sources")),
@@ -94,7 +99,9 @@ def parse(text: str, *, base: Path, origin: str, inputs: bool = True) -> Recipe:
         snapshot=_snapshot(reader.table("snapshot")),
         passages=_passages(reader.table("passages")),
         lexical=_lexical(reader.table("lexical"), LONG_QUERY if inputs else 0),
-        dense=_dense(dense, base, inputs=inputs) if dense.given else None,
+        dense=dense,
+        sparse=_sparse(sparse, dense) if sparse.given else None,
+        reranker=_reranker(reranker) if reranker.given else None,
         fusion_weight=_fusion(reader.table("fusion")),
         clock=_clock(reader),
         canaries=reader.strings("canaries"),
@@ -250,10 +257,7 @@ def _dense(reader: _Reader, base: Path, *, inputs: bool) -> DenseRecipe | None:
     encoder = reader.take("encoder", str, "")
     if not encoder:
         raise BadRecipeError(f"{reader.where} names no encoder.", hint=HINT)
-    given = reader.table("arguments").arguments()
-    arguments = {key: value for key, value in given.items() if isinstance(value, str | int)}
-    if unfit := given.keys() - arguments.keys():
-        raise reader.bad("arguments", min(unfit), "must be a string or a whole number")
+    arguments = _model_arguments(reader)
     include = reader.take("include", str, "")
     wanted = reader.take("include_digest", str, "")
     keys, digest = frozenset[str](), wanted
@@ -263,7 +267,7 @@ def _dense(reader: _Reader, base: Path, *, inputs: bool) -> DenseRecipe | None:
         raise reader.bad("include_digest", wanted, f"is not the digest of {include!r}, {digest!r}")
     dense = DenseRecipe(
         encoder=encoder,
-        arguments=MappingProxyType(arguments),
+        arguments=arguments,
         rows=reader.choice("rows", "all", ("all", "lead", "none")),
         titles=reader.take("titles", bool, default=True),
         tier=reader.choice("tier", "auto", ("auto", *KINDS)),
@@ -274,6 +278,45 @@ def _dense(reader: _Reader, base: Path, *, inputs: bool) -> DenseRecipe | None:
     )
     reader.finish()
     return None if dense.rows == "none" else dense
+
+
+def _sparse(reader: _Reader, dense: DenseRecipe | None) -> SparseRecipe:
+    if dense is None:
+        raise BadRecipeError(
+            f"{reader.where} stands without vectors: weights are kept for passages that have one.",
+            hint="Add a table [dense], or leave out [sparse].",
+        )
+    encoder = reader.take("encoder", str, "")
+    arguments = _model_arguments(reader)
+    sparse = SparseRecipe(
+        encoder=encoder or dense.encoder,
+        arguments=arguments if encoder or arguments else dense.arguments,
+        bits=reader.number("bits", 8, 2, 8),
+        top=reader.number("top", 0, 0, 10_000),
+        weight=reader.number("weight", 0.2, 0.0, 1.0),
+    )
+    reader.finish()
+    return sparse
+
+
+def _reranker(reader: _Reader) -> RerankerRecipe:
+    kind = reader.take("kind", str, "")
+    if not kind:
+        raise BadRecipeError(f"{reader.where} has no kind.", hint=HINT)
+    reranker = RerankerRecipe(
+        kind, _model_arguments(reader), reader.number("top", DEFAULT_TOP, 1, MOST_RERANKED)
+    )
+    reader.finish()
+    return reranker
+
+
+def _model_arguments(reader: _Reader) -> Mapping[str, str | int]:
+    """Return the table ``arguments`` of a table that names a model."""
+    given = reader.table("arguments").arguments()
+    arguments = {key: value for key, value in given.items() if isinstance(value, str | int)}
+    if unfit := given.keys() - arguments.keys():
+        raise reader.bad("arguments", min(unfit), "must be a string or a whole number")
+    return MappingProxyType(arguments)
 
 
 def _include(path: Path, reader: _Reader) -> tuple[frozenset[str], str]:

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 MOST_RERANKED = 200
+DEFAULT_TOP = 20
 
 
 class Part(BaseModel):

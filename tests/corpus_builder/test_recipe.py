@@ -7,8 +7,10 @@ from corpus_builder.recipe import (
     LexicalRecipe,
     PassagesRecipe,
     Recipe,
+    RerankerRecipe,
     SnapshotRecipe,
     SourceRecipe,
+    SparseRecipe,
 )
 from world_core.content import canonical_json
 
@@ -45,6 +47,12 @@ def test_everything_that_changes_answers_is_content() -> None:
         replace(PLAIN, dense=DenseRecipe("tiny", titles=False)),
         replace(PLAIN, dense=DenseRecipe("tiny", pages=5)),
         replace(PLAIN, dense=DenseRecipe("tiny", include_digest="00")),
+        replace(PLAIN, sparse=SparseRecipe("tiny")),
+        replace(PLAIN, sparse=SparseRecipe("tiny", bits=4)),
+        replace(PLAIN, sparse=SparseRecipe("tiny", top=9)),
+        replace(PLAIN, sparse=SparseRecipe("tiny", weight=0.4)),
+        replace(PLAIN, reranker=RerankerRecipe("tiny")),
+        replace(PLAIN, reranker=RerankerRecipe("tiny", top=9)),
         replace(PLAIN, fusion_weight=0.4),
         replace(PLAIN, clock=1),
     ]
@@ -55,3 +63,16 @@ def test_order_of_field_weights_does_not_matter() -> None:
     one = replace(PLAIN, lexical=LexicalRecipe(field_weights={"title": 2.0, "body": 1.0}))
     two = replace(PLAIN, lexical=LexicalRecipe(field_weights={"body": 1.0, "title": 2.0}))
     assert content(one) == content(two)
+
+
+def test_the_ids_of_models_are_content_where_they_are_named() -> None:
+    whole = replace(PLAIN, sparse=SparseRecipe("tiny"), reranker=RerankerRecipe("tiny"))
+    parts = [
+        whole.content_part(),
+        whole.content_part(sparse_id="one"),
+        whole.content_part(sparse_id="two"),
+        whole.content_part(reranker_id="one"),
+    ]
+    assert len({canonical_json(part) for part in parts}) == 4
+    assert PLAIN.content_part(sparse_id="one", reranker_id="one") == PLAIN.content_part()
+    assert not {"sparse", "reranker"} & PLAIN.content_part().keys()

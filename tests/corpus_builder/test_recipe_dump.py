@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,8 +15,10 @@ from corpus_builder.recipe import (
     LexicalRecipe,
     PassagesRecipe,
     Recipe,
+    RerankerRecipe,
     SnapshotRecipe,
     SourceRecipe,
+    SparseRecipe,
 )
 from corpus_builder.recipe_dump import dump
 from corpus_builder.recipe_file import parse, shipped, shipped_text
@@ -46,6 +49,20 @@ DENSE = st.builds(
     tier=st.sampled_from(["auto", "flat", "ivf", "hnsw", "ivfpq", "torch"]),
     pages=st.integers(0, 10**6),
 )
+SPARSE = st.builds(
+    SparseRecipe,
+    encoder=TEXT.filter(bool),
+    arguments=tables(TEXT | st.integers(-(2**60), 2**60)),
+    bits=st.integers(2, 8),
+    top=st.integers(0, 1000),
+    weight=st.floats(0, 1),
+)
+RERANKERS = st.builds(
+    RerankerRecipe,
+    kind=TEXT.filter(bool),
+    arguments=tables(TEXT | st.integers(-(2**60), 2**60)),
+    top=st.integers(1, 200),
+)
 RECIPES = st.builds(
     Recipe,
     name=st.from_regex(r"[a-z0-9][a-z0-9._-]{0,20}", fullmatch=True),
@@ -62,14 +79,17 @@ RECIPES = st.builds(
         field_weights=tables(NUMBERS),
     ),
     dense=st.none() | DENSE,
+    reranker=st.none() | RERANKERS,
     fusion_weight=st.floats(0, 1),
     clock=st.none() | st.integers(0, 2**33),
     canaries=st.lists(TEXT, max_size=3).map(tuple),
 )
 
 
-@given(RECIPES)
-def test_any_recipe_comes_back(recipe: Recipe) -> None:
+@given(RECIPES, st.none() | SPARSE)
+def test_any_recipe_comes_back(recipe: Recipe, sparse: SparseRecipe | None) -> None:
+    if recipe.dense is not None:
+        recipe = replace(recipe, sparse=sparse)
     text = dump(recipe)
     again = parse(text, base=Path(), origin="x.toml")
     assert again == recipe

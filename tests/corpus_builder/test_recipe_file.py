@@ -56,6 +56,22 @@ pages = 7
 [dense.arguments]
 dim = 8
 
+[sparse]
+encoder = "tiny"
+bits = 6
+top = 50
+weight = 0.125
+
+[sparse.arguments]
+vocabulary = 64
+
+[reranker]
+kind = "flag"
+top = 30
+
+[reranker.arguments]
+model = "BAAI/bge-reranker-v2-m3"
+
 [fusion]
 weight = 0.25
 """
@@ -89,7 +105,50 @@ def test_reads_every_setting() -> None:
     assert (recipe.dense.encoder, recipe.dense.rows, recipe.dense.titles) == ("tiny", "lead", False)
     assert dict(recipe.dense.arguments) == {"dim": 8}
     assert (recipe.dense.tier, recipe.dense.pages) == ("flat", 7)
+    assert recipe.sparse is not None
+    assert (recipe.sparse.encoder, dict(recipe.sparse.arguments)) == ("tiny", {"vocabulary": 64})
+    assert (recipe.sparse.bits, recipe.sparse.top, recipe.sparse.weight) == (6, 50, 0.125)
+    assert recipe.reranker is not None
+    assert (recipe.reranker.kind, recipe.reranker.top) == ("flag", 30)
+    assert dict(recipe.reranker.arguments) == {"model": "BAAI/bge-reranker-v2-m3"}
     assert recipe.fusion_weight == 0.25
+
+
+def test_sparse_weights_are_the_dense_models_unless_another_is_named() -> None:
+    source = '[[sources]]\nkind = "atlas"\n'
+    dense = '[dense]\nencoder = "flag"\n[dense.arguments]\nmodel = "BAAI/bge-m3"\n'
+    shared = parse(f"{source}{dense}[sparse]\n").sparse
+    assert shared is not None
+    assert (shared.encoder, dict(shared.arguments)) == ("flag", {"model": "BAAI/bge-m3"})
+    assert (shared.bits, shared.top, shared.weight) == (8, 0, 0.2)
+    other = parse(f'{source}{dense}[sparse]\nencoder = "tiny"\n').sparse
+    assert other is not None
+    assert (other.encoder, dict(other.arguments)) == ("tiny", {})
+
+
+@pytest.mark.parametrize("dense", ["", '[dense]\nencoder = "tiny"\nrows = "none"\n'])
+def test_sparse_weights_without_vectors_are_refused(dense: str) -> None:
+    with pytest.raises(BadRecipeError, match=r"\[sparse\] stands without vectors"):
+        parse(f'[[sources]]\nkind = "atlas"\n{dense}[sparse]\nencoder = "tiny"\n')
+
+
+@pytest.mark.parametrize(
+    ("table", "complaint"),
+    [
+        ("[reranker]\ntop = 5", "has no kind"),
+        ('[reranker]\nkind = "tiny"\ntop = 0', "top"),
+        ('[reranker]\nkind = "tiny"\ntop = 201', "top"),
+        ('[reranker]\nkind = "tiny"\nmodel = "x"', "'model'"),
+        ('[reranker]\nkind = "flag"\n[reranker.arguments]\nmodel = 0.5', "arguments"),
+        ("[sparse]\nbits = 1", "bits"),
+        ("[sparse]\nbits = 9", "bits"),
+        ("[sparse]\nweight = 1.5", "weight"),
+        ("[sparse]\nrows = 3", "'rows'"),
+    ],
+)
+def test_unusable_sparse_and_reranker_settings_are_refused(table: str, complaint: str) -> None:
+    with pytest.raises(BadRecipeError, match=complaint):
+        parse(f'[[sources]]\nkind = "atlas"\n[dense]\nencoder = "tiny"\n{table}\n')
 
 
 def test_a_short_recipe_has_defaults() -> None:
@@ -245,7 +304,12 @@ def test_instants(text: str, instant: int) -> None:
     assert recipe_file.parse_instant(text) == instant
 
 
-KEYS = {line.split(" =")[0] for line in FULL.splitlines() if " =" in line} - {"small", "dim"}
+KEYS = {line.split(" =")[0] for line in FULL.splitlines() if " =" in line} - {
+    "small",
+    "dim",
+    "vocabulary",
+    "model",
+}
 
 
 @pytest.mark.parametrize("key", sorted(KEYS | {"include", "include_digest", "skip_bad"}))

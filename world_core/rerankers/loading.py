@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 
 from world_core.encoders.arguments import Settings
 from world_core.errors import BadInputError, RerankerError
-from world_core.manifest_options import MOST_RERANKED as MOST
-from world_core.manifest_options import RerankerSettings
+from world_core.manifest_options import DEFAULT_TOP, MOST_RERANKED, RerankerSettings
 from world_core.rerankers.base import Reranker
 from world_core.rerankers.flag_reranker import FlagCross
 from world_core.rerankers.tiny import TinyReranker
@@ -20,7 +19,6 @@ KINDS: Mapping[str, Callable[[Settings, int], Reranker]] = {
 
 
 NONE = "none"
-DEFAULT_TOP = 20
 
 
 def chosen(
@@ -38,8 +36,8 @@ def chosen(
     """
     if choice == NONE or (not choice and named is None):
         return None
-    if not 0 <= top <= MOST:
-        raise BadInputError(f"{top} pages cannot be reranked.", hint=f"Set 1 to {MOST}.")
+    if not 0 <= top <= MOST_RERANKED:
+        raise BadInputError(f"{top} pages cannot be reranked.", hint=f"Set 1 to {MOST_RERANKED}.")
     top = top or (named.top if named is not None else DEFAULT_TOP)
     if not choice and named is not None:
         return named.model_copy(update={"top": top})
