@@ -1,126 +1,44 @@
-"""What may be seen: columns over versions and passages, and the views made of them."""
+"""What may be seen: views of a world's versions, each made of another."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Collection
 from threading import Lock
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from world_core.errors import BadInputError, BadWorldError, DamagedFileError
-from world_core.types import Bitmap, Instant
+from world_core.columns import FOLDER, HOSTS_NAME, UNKNOWN, Columns
+from world_core.errors import BadInputError, BadWorldError
+from world_core.types import Bitmap, Instant, Numbers
+from world_core.view_memory import ViewMemory, digest_of
 
-FOLDER = "columns"
-HOSTS_NAME = "hosts.txt"
-UNKNOWN: Instant = int(np.iinfo(np.int64).min)
-"""Publication time of a version without one, in the column ``published``."""
+__all__ = ["FOLDER", "HOSTS_NAME", "UNKNOWN", "Columns", "View", "at_clock"]
 
-_TYPES = {
-    "version_page": np.int32,
-    "valid_from": np.int64,
-    "valid_to": np.int64,
-    "published": np.int64,
-    "language": np.int16,
-    "host": np.int32,
-    "group": np.int32,
-    "passage_version": np.int32,
-}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Columns:
-    """One value a version (V) or passage (P), in canonical order; see ``docs/format.md``.
-
-    Attributes:
-        version_page: (V,) int32, page number, ascending from 0 without gaps.
-        valid_from: (V,) int64, time of the first capture with this content.
-        valid_to: (V,) int64, time of the first capture that differed.
-        published: (V,) int64, ``UNKNOWN`` where there is no date.
-        language: (V,) int16, position in the manifest's languages.
-        host: (V,) int32, position in ``hosts``.
-        group: (V,) int32, duplicate group, -1 for none.
-        passage_version: (P,) int32, version number, ascending.
-        hosts: host names, sorted.
-    """
-
-    version_page: NDArray[np.int32]
-    valid_from: NDArray[np.int64]
-    valid_to: NDArray[np.int64]
-    published: NDArray[np.int64]
-    language: NDArray[np.int16]
-    host: NDArray[np.int32]
-    group: NDArray[np.int32]
-    passage_version: NDArray[np.int32]
-    hosts: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        """Check types, shapes and order.
-
-        Raises:
-            BadInputError: a column is not as described.
-        """
-        fault = _fault(self)
-        if fault:
-            raise BadInputError(f"The column {fault}.")
-
-    @classmethod
-    def open(cls, folder: Path) -> Columns:
-        """Map the columns of the world in the folder; they are read-only.
-
-        Raises:
-            DamagedFileError: a column is missing, unreadable or does not fit the others.
-        """
-        arrays = {name: _mapped(folder, name) for name in _TYPES}
-        try:
-            text = (folder / FOLDER / HOSTS_NAME).read_text(encoding="utf-8")
-        except (OSError, ValueError) as error:
-            raise _damaged(folder, HOSTS_NAME, f"cannot be read ({error})") from error
-        try:
-            return cls(**arrays, hosts=tuple(text.split("\n")[:-1]))
-        except BadInputError as error:
-            raise _damaged(folder, "", f"do not fit together: {error.sentence}") from error
-
-    def write(self, folder: Path) -> None:
-        """Write the columns below the world's folder.
-
-        Raises:
-            OSError: the folder cannot be written.
-        """
-        target = folder / FOLDER
-        target.mkdir(exist_ok=True)
-        for name in _TYPES:
-            np.save(target / f"{name}.npy", getattr(self, name), allow_pickle=False)
-        text = "".join(f"{host}\n" for host in self.hosts)
-        (target / HOSTS_NAME).write_text(text, encoding="utf-8", newline="\n")
-
-    @property
-    def version_count(self) -> int:
-        """Number of versions."""
-        return int(self.version_page.size)
-
-    @property
-    def passage_count(self) -> int:
-        """Number of passages."""
-        return int(self.passage_version.size)
-
-    @property
-    def page_count(self) -> int:
-        """Number of pages; every page has a version."""
-        return int(self.version_page[-1]) + 1 if self.version_count else 0
+Given = TypeVar("Given", bytes, Numbers)
 
 
 class View:
     """What a call may see: a set of versions, at most one of each page.
 
-    Immutable and safe to share between threads; what is derived from the versions is computed once,
-    when it is first asked for.
+    Immutable and safe to share between threads. The methods that narrow a view give a new one, and
+    hold for pages: since a view shows one version of a page, what hides the version hides the page.
+    Narrowing a view again in the same way gives the same object, with all that engines have made
+    of it, as long as the memory of the world's views holds it.
     """
 
-    def __init__(self, columns: Columns, versions: Bitmap, *, clock: Instant | None = None) -> None:
+    def __init__(
+        self,
+        columns: Columns,
+        versions: Bitmap,
+        *,
+        clock: Instant | None = None,
+        memory: ViewMemory[View] | None = None,
+        key: bytes = b"",
+    ) -> None:
         """Take a bitmap over versions, shape (V,), and the time it shows, if it is of one time.
+
+        ``memory`` and ``key`` belong to views made of other views.
 
         Raises:
             BadInputError: the bitmap has another shape or type.
@@ -136,7 +54,8 @@ class View:
         self._count = int(np.count_nonzero(self._versions))
         self._lock = Lock()
         self._passages: Bitmap | None = None
-        self._version_of: NDArray[np.int32] | None = None
+        self._memory = ViewMemory(columns.hosts) if memory is None else memory
+        self._key = key or digest_of(b"versions", self._versions)
 
     @property
     def clock(self) -> Instant | None:
@@ -182,14 +101,62 @@ class View:
         Raises:
             BadWorldError: there is no such page, or two of its versions are visible.
         """
-        table = self._page_table()
-        if not 0 <= page < table.size:
+        if not 0 <= page < self._columns.page_count:
             raise BadWorldError(
-                f"The columns have no page {page}; they hold {table.size}.",
+                f"The columns have no page {page}; they hold {self._columns.page_count}.",
                 hint="Columns and page store are of different worlds: world-server check PATH.",
             )
-        version = int(table[page])
-        return None if version < 0 else version
+        first, end = self._columns.versions_of(np.array([page]))
+        visible = (first + np.flatnonzero(self._versions[first[0] : end[0]])).tolist()
+        if len(visible) > 1:
+            raise _twice(page, visible)
+        return visible[0] if visible else None
+
+    def world_at(self, clock: Instant) -> View:
+        """Return the whole world at a time, whatever this view leaves out; see ``at_clock``."""
+        columns = self._columns
+
+        def versions() -> Bitmap:
+            return (columns.valid_from <= clock) & (clock < columns.valid_to)
+
+        key = digest_of(b"clock", str(clock).encode())
+        view = self._memory.get(
+            key, lambda: View(columns, versions(), clock=clock, memory=self._memory, key=key)
+        )
+        view.check_pages()
+        return view
+
+    def without_pages(self, pages: Numbers) -> View:
+        """Return this view without some pages: the effect of a mask.
+
+        ``pages`` are page numbers in any order, some of them perhaps more than once.
+
+        Raises:
+            BadInputError: there is no such page.
+        """
+        return self._narrowed(b"without_pages", self._sorted(pages), self._hide)
+
+    def only_pages(self, pages: Numbers) -> View:
+        """Return what this view shows of some pages, given as in :meth:`without_pages`."""
+        return self._narrowed(b"only_pages", self._sorted(pages), self._show)
+
+    def on_sites(self, sites: Collection[str]) -> View:
+        """Return the pages of any of the sites: of a host of that name or a subdomain of it.
+
+        Names are in the form of canonical addresses (``urls.host_of``).
+        """
+        return self._narrowed(b"on_sites", _names(sites), lambda _: self._at(sites))
+
+    def off_sites(self, sites: Collection[str]) -> View:
+        """Return the pages of none of the sites, named as in :meth:`on_sites`."""
+        return self._narrowed(b"off_sites", _names(sites), lambda _: ~self._at(sites))
+
+    def in_languages(self, languages: Collection[int]) -> View:
+        """Return the pages in any of the languages, given by position in the manifest's list."""
+        wanted = np.unique(np.fromiter(languages, dtype=np.int64))
+        return self._narrowed(
+            b"in_languages", wanted, lambda chosen: np.isin(self._columns.language, chosen)
+        )
 
     def published_between(self, start: Instant | None, end: Instant | None) -> View:
         """Return the part of this view published in [start, end), ``None`` meaning open.
@@ -198,40 +165,114 @@ class View:
         """
         if start is None and end is None:
             return self
-        published = self._columns.published
-        inside = self._versions & (published != UNKNOWN)
-        if start is not None:
-            inside &= published >= start
-        if end is not None:
-            inside &= published < end
-        return View(self._columns, inside, clock=self._clock)
 
-    def _page_table(self) -> NDArray[np.int32]:
-        """Return the visible version of each page, -1 for none, shape (pages,)."""
-        with self._lock:
-            if self._version_of is None:
-                visible = np.flatnonzero(self._versions)
-                pages = self._columns.version_page[visible]
-                twice = np.flatnonzero(pages[1:] == pages[:-1])
-                if twice.size:
-                    first, second = visible[twice[0] : twice[0] + 2].tolist()
-                    raise BadWorldError(
-                        f"Page {pages[twice[0]]} has the versions {first} and {second} at once.",
-                        hint="Their times of validity overlap: build the world again.",
-                    )
-                table = np.full(self._columns.page_count, -1, dtype=np.int32)
-                table[pages] = visible
-                self._version_of = table
-            return self._version_of
+        def inside(_: object) -> Bitmap:
+            published = self._columns.published
+            dated: Bitmap = published != UNKNOWN
+            if start is not None:
+                dated &= published >= start
+            if end is not None:
+                dated &= published < end
+            return dated
+
+        return self._narrowed(b"published_between", _names([f"{start} {end}"]), inside)
+
+    def within(self, other: View) -> View:
+        """Return what both views of one world show.
+
+        Its time is that of this view; where the other shows another time, it has none.
+
+        Raises:
+            BadInputError: the views are of different worlds.
+        """
+        if other._columns is not self._columns:
+            raise BadInputError("Two views of different worlds have nothing in common.")
+        clock = self._clock if other._clock in (None, self._clock) else None
+        key = digest_of(b"within", self._key, other._key)
+        return self._memory.get(
+            key,
+            lambda: View(
+                self._columns,
+                self._versions & other._versions,
+                clock=clock,
+                memory=self._memory,
+                key=key,
+            ),
+        )
+
+    def check_pages(self) -> None:
+        """Check that no page shows two versions.
+
+        Raises:
+            BadWorldError: one does.
+        """
+        visible = np.flatnonzero(self._versions)
+        pages = self._columns.version_page[visible]
+        twice = np.flatnonzero(pages[1:] == pages[:-1])
+        if twice.size:
+            raise _twice(int(pages[twice[0]]), visible[twice[0] : twice[0] + 2].tolist())
+
+    def _narrowed(self, name: bytes, given: Given, inside: Callable[[Given], Bitmap]) -> View:
+        key = digest_of(name, self._key, given)
+        return self._memory.get(
+            key,
+            lambda: View(
+                self._columns,
+                self._versions & inside(given),
+                clock=self._clock,
+                memory=self._memory,
+                key=key,
+            ),
+        )
+
+    def _sorted(self, pages: Numbers) -> Numbers:
+        numbers: Numbers = np.unique(np.asarray(pages, dtype=np.int64))
+        count = self._columns.page_count
+        if numbers.size and not 0 <= numbers[0] <= numbers[-1] < count:
+            wrong = numbers[0] if numbers[0] < 0 else numbers[-1]
+            raise BadInputError(f"There is no page {wrong} in a world of {count}.")
+        return numbers
+
+    def _show(self, pages: Numbers) -> Bitmap:
+        first, end = self._columns.versions_of(pages)
+        # A step up where a page's versions begin and one down behind them.
+        steps = np.zeros(self._columns.version_count + 1, dtype=np.int8)
+        np.add.at(steps, first, 1)
+        np.add.at(steps, end, -1)
+        shown: Bitmap = np.cumsum(steps[:-1], dtype=np.int8) > 0
+        return shown
+
+    def _hide(self, pages: Numbers) -> Bitmap:
+        return ~self._show(pages)
+
+    def _at(self, sites: Collection[str]) -> Bitmap:
+        chosen = np.zeros(len(self._columns.hosts), dtype=np.bool_)
+        for site in sites:
+            chosen[self._memory.hosts.under(site)] = True
+        flags: Bitmap = chosen[self._columns.host]
+        return flags
 
 
 def at_clock(columns: Columns, clock: Instant) -> View:
     """Return the view at a time: versions with ``valid_from <= clock < valid_to``.
 
     What was first captured after the clock does not exist in it.
+
+    Raises:
+        BadWorldError: two versions of a page are valid at once.
     """
-    valid = (columns.valid_from <= clock) & (clock < columns.valid_to)
-    return View(columns, valid, clock=clock)
+    return View(columns, np.zeros(columns.version_count, dtype=np.bool_)).world_at(clock)
+
+
+def _names(texts: Collection[str]) -> bytes:
+    return "\n".join(sorted(set(texts))).encode("utf-8", "surrogatepass")
+
+
+def _twice(page: int, versions: list[int]) -> BadWorldError:
+    return BadWorldError(
+        f"Page {page} has the versions {versions[0]} and {versions[1]} at once.",
+        hint="Their times of validity overlap: build the world again.",
+    )
 
 
 def _check_unit(unit: str) -> None:
@@ -242,44 +283,3 @@ def _check_unit(unit: str) -> None:
 def _frozen(bitmap: Bitmap) -> Bitmap:
     bitmap.flags.writeable = False
     return bitmap
-
-
-def _mapped(folder: Path, name: str) -> NDArray[Any]:
-    path = folder / FOLDER / f"{name}.npy"
-    try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise _damaged(folder, path.name, f"cannot be read ({error})") from error
-    return array
-
-
-def _damaged(folder: Path, name: str, what: str) -> DamagedFileError:
-    return DamagedFileError(
-        f"'{FOLDER}/{name}' of world {folder} {what}.",
-        hint=f"See all damage with: world-server check {folder}.",
-    )
-
-
-def _fault(columns: Columns) -> str:
-    """Return what is wrong with the first column that is not as described, "" if none is."""
-    for name, kind in _TYPES.items():
-        array = getattr(columns, name)
-        wanted = columns.version_page.size if name != "passage_version" else array.size
-        if array.dtype != kind or array.shape != (wanted,):
-            shape = f"{array.dtype} of shape {array.shape}"
-            return f"{name} is {shape}, not {np.dtype(kind).name} of shape ({wanted},)"
-    pages, passages, count = columns.version_page, columns.passage_version, columns.version_count
-    # Compared, not subtracted: a difference of damaged numbers could wrap around and look right.
-    if count and (pages[0] != 0 or _falls(pages) or np.any(pages[1:] > pages[:-1] + 1)):
-        return "version_page does not ascend from 0 without gaps"
-    if passages.size and (passages[0] < 0 or passages[-1] >= count or _falls(passages)):
-        return f"passage_version does not ascend within the {count} versions"
-    if list(columns.hosts) != sorted(set(columns.hosts)):
-        return "host has names that are not sorted"
-    if count and not 0 <= columns.host.min() <= columns.host.max() < len(columns.hosts):
-        return f"host leaves the {len(columns.hosts)} hosts"
-    return ""
-
-
-def _falls(numbers: NDArray[np.int32]) -> bool:
-    return bool(np.any(numbers[1:] < numbers[:-1]))

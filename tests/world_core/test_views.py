@@ -189,13 +189,12 @@ def test_derived_bitmaps_are_made_once_for_all_threads(columns: Columns) -> None
         versions = list(threads.map(lambda _: view.version_of(0), range(64)))
     assert all(bitmap is bitmaps[0] for bitmap in bitmaps)
     assert set(versions) == {1}
-    assert view._page_table() is view._page_table()
 
 
 def test_two_versions_of_a_page_are_refused(columns: Columns) -> None:
     view = View(columns, np.ones(5, np.bool_))
     with pytest.raises(BadWorldError, match="Page 0 has the versions 0 and 1 at once"):
-        view.version_of(1)
+        view.version_of(0)
 
 
 @pytest.mark.parametrize("page", [-1, 3, 2**40])

@@ -22,21 +22,26 @@ from world_core.types import Vectors
 
 FAISS_KINDS = ("flat", "ivf", "hnsw", "ivfpq")
 
-PROBES = {"ivf": 64, "ivfpq": 128}
-"""Cells looked into at first."""
+PROBES = {"ivf": 256, "ivfpq": 256}
+"""Cells looked into at first; with these, `benchmarks/recall.py` finds 99 % of the best ten."""
 
 BREADTH = 256
 """Least breadth of a search in a graph."""
 
+CONSTRUCTION = 200
+"""Breadth of the searches that build a graph."""
+
 OVERFETCH = 32
 """Rows asked for beyond k, because codes may order neighbours otherwise than FAISS."""
 
-PRODUCT_FACTOR = 20
-"""Rows asked of product codes for each of the best k: their order is coarse."""
+PRODUCT_FACTOR, PRODUCT_LEAST = 10, 400
+"""Rows asked of product codes for each of the best k, and beyond: their order is coarse."""
 
 SEED = 1234  # of the clustering into cells and of the product codes
-TRAINING_ROWS = 1 << 18
-"""Rows that cells and product codes are learnt from at most."""
+TRAINING_ROWS = 40
+"""Rows that each cell is learnt from."""
+
+ROUNDS = 12  # of learning product codes
 
 BLOCK = 1 << 16  # rows added at a time
 
@@ -70,7 +75,9 @@ class FaissTier:
 
     def breadth(self, k: int) -> int:
         """Return how many rows to ask for so that the best k are nearly always among them."""
-        return k * PRODUCT_FACTOR if self._kind == "ivfpq" else k + OVERFETCH
+        if self._kind == "ivfpq":
+            return k * PRODUCT_FACTOR + PRODUCT_LEAST
+        return k + OVERFETCH
 
     def nearest(
         self, queries: Coded, wanted: int, flags: RowFlags | None, effort: int
@@ -210,11 +217,14 @@ def _untrained(faiss: ModuleType, kind: str, count: int, dim: int) -> Any:  # no
     if kind == "flat":
         return faiss.IndexScalarQuantizer(dim, half, product)
     if kind == "hnsw":
-        return faiss.IndexHNSWSQ(dim, half, 32, product)
+        graph = faiss.IndexHNSWSQ(dim, half, 32, product)
+        graph.hnsw.efConstruction = CONSTRUCTION
+        return graph
     cells = cells_of(count)
     if kind == "ivfpq":
         index = faiss.IndexIVFPQ(faiss.IndexFlatIP(dim), dim, cells, pieces_of(dim), 8, product)
         index.pq.cp.seed = SEED
+        index.pq.cp.niter = ROUNDS
         index.pq.cp.min_points_per_centroid = 1
     else:
         byte = faiss.ScalarQuantizer.QT_8bit
@@ -227,7 +237,7 @@ def _untrained(faiss: ModuleType, kind: str, count: int, dim: int) -> Any:  # no
 def _sample(table: Coded) -> Vectors:
     """Return evenly spaced rows to learn cells from, all of them where they are few."""
     count = len(table.codes)
-    step = -(-count // TRAINING_ROWS)
+    step = max(1, count // max(TRAINING_ROWS * cells_of(count), 1))
     chosen = Coded(table.codes[::step], table.scales[::step])
     return chosen.vectors(0, count)
 
