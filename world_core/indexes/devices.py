@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import logging
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,15 +12,15 @@ from world_core.errors import BadInputError
 from world_core.indexes.codes import Coded
 from world_core.indexes.faiss_gpu import FaissGpuTier
 from world_core.indexes.faiss_tiers import read_tier
-from world_core.indexes.flat import TorchFlat
+from world_core.indexes.flat import TorchFlat, load_torch
 from world_core.indexes.tiers import Tier
 
 DEVICES = ("auto", "cpu", "cuda", "faiss-gpu")
 """Where to search.
 
 ``cpu``: the tier of the recipe. ``cuda``: all rows on a GPU by torch, whatever the tier.
-``faiss-gpu``: the tier of the recipe on a GPU by FAISS. ``auto``: cuda where there is a driver of a
-GPU, else cpu.
+``faiss-gpu``: the tier of the recipe on a GPU by FAISS. ``auto``: cuda where torch sees a GPU, else
+cpu.
 """
 
 _LOG = logging.getLogger(__name__)
@@ -51,7 +52,8 @@ def check_device(device: str) -> str:
 def resolved(device: str) -> str:
     """Return the device that ``auto`` stands for on this machine, any other as it is.
 
-    The driver is asked for, not torch: that would take seconds on machines without a GPU.
+    torch is asked only where there is a driver: loading it takes seconds that machines without a
+    GPU need not spend.
     """
     if check_device(device) != "auto":
         return device
@@ -59,7 +61,9 @@ def resolved(device: str) -> str:
         ctypes.CDLL(_DRIVER)
     except OSError:
         return "cpu"
-    return "cuda"
+    if importlib.util.find_spec("torch") is None:
+        return "cpu"
+    return "cuda" if load_torch().cuda.device_count() else "cpu"
 
 
 def open_tier(files: DenseFiles, table: Coded, kind: str, device: str) -> Tier:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -45,12 +46,23 @@ def test_auto_is_the_cpu_where_there_is_no_driver(monkeypatch: pytest.MonkeyPatc
     assert resolved("auto") == "cpu"
 
 
-def test_auto_is_the_gpu_where_there_is_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("gpus", "place"), [(0, "cpu"), (2, "cuda")])
+def test_auto_goes_by_the_gpus_of_torch_where_there_is_a_driver(
+    monkeypatch: pytest.MonkeyPatch, gpus: int, place: str
+) -> None:
     asked: list[str] = []
     monkeypatch.setattr(ctypes, "CDLL", asked.append)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
 
-    assert resolved("auto") == "cuda"
+    assert resolved("auto") == place
     assert asked == ["libcuda.so.1"]
+
+
+def test_auto_is_the_cpu_where_torch_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+
+    assert resolved("auto") == "cpu"
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda", "faiss-gpu"])
