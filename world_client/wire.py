@@ -39,7 +39,11 @@ class _Message(BaseModel):
 
 
 class SearchRequest(_Message):
-    """One search: ``count`` hits from rank ``offset`` on."""
+    """One search: ``count`` hits from rank ``offset`` on.
+
+    With ``allow_lexical`` a hybrid search is answered by the lexical index alone while the encoder
+    fails, and the answer says so; without it such a search fails.
+    """
 
     query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARACTERS)]
     count: Annotated[int, Field(ge=1, le=MAX_COUNT)] = 10
@@ -48,6 +52,7 @@ class SearchRequest(_Message):
     published_from: str | None = None
     published_to: str | None = None
     explain: bool = False
+    allow_lexical: bool = False
 
 
 class ScoreParts(_Message):
@@ -74,11 +79,15 @@ class SearchHit(_Message):
 
 
 class SearchResponse(_Message):
-    """The hits of one search; ``hits`` is empty exactly when the outcome is ``empty``."""
+    """The hits of one search; ``hits`` is empty exactly when the outcome is ``empty``.
+
+    ``degraded`` is sent only where the search was answered in another mode than it asked for.
+    """
 
     outcome: Literal["ok", "empty"]
     query: str
     hits: list[SearchHit]
+    degraded: Literal["lexical"] | None = None
 
 
 class SearchBatchRequest(_Message):

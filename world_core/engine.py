@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from world_core import urls
 from world_core.encoders.sparse import SparseVector
-from world_core.errors import BadInputError
+from world_core.errors import BadInputError, EncoderError
 from world_core.fusion import fuse, fuse_three
 from world_core.generation import Generation
 from world_core.hits import HitMaker
@@ -70,6 +71,7 @@ class Engine:
         calls: Sequence[SearchCall],
         view: View | None = None,
         *,
+        vectors: Sequence[Vector | None] | None = None,
         cancelled: Cancelled | None = None,
         timings: Timings | None = None,
     ) -> list[SearchAnswer]:
@@ -78,6 +80,8 @@ class Engine:
         Args:
             calls: the searches.
             view: what may be seen; the world at its clock if ``None``.
+            vectors: what the world's encoder gives for their queries, when the caller has asked it
+                already; ``None`` in the place of one that failed, whose call must allow that.
             cancelled: asked between the steps; when it says true the work stops.
             timings: filled with seconds by step.
 
@@ -89,10 +93,17 @@ class Engine:
         steps = Steps(cancelled, timings)
         seen = self.generation.plain_view if view is None else view
         # The vectors first: where one model gives both, its pass over them gives the weights too.
-        vectors, weights = self._encode(calls, steps), self._weigh(calls, steps)
+        self._check_modes(calls)
+        if vectors is None:
+            vectors = self._encode(calls, steps)
+        asked = [self._answerable(*pair) for pair in zip(calls, vectors, strict=True)]
+        encoded = map(_Encoded, vectors, self._weigh(asked, steps))
+        answers = [
+            self._answer(call, seen, one, steps) for call, one in zip(asked, encoded, strict=True)
+        ]
         return [
-            self._answer(call, seen, encoded, steps)
-            for call, encoded in zip(calls, map(_Encoded, vectors, weights), strict=True)
+            answer if call.mode is wanted.mode else replace(answer, degraded=call.mode)
+            for answer, call, wanted in zip(answers, asked, calls, strict=True)
         ]
 
     def fetch(self, call: FetchCall, view: View | None = None) -> FetchAnswer:
@@ -126,22 +137,40 @@ class Engine:
         """Release the generation."""
         self.generation.close()
 
+    def _check_modes(self, calls: Sequence[SearchCall]) -> None:
+        if self.generation.encoder is None and any(call.mode is Mode.DENSE for call in calls):
+            raise BadInputError(
+                "This world has no dense index.", hint='Search with the mode "lexical".'
+            )
+
     def _encode(self, calls: Sequence[SearchCall], steps: Steps) -> list[Vector | None]:
         encoder = self.generation.encoder
         vectors: list[Vector | None] = [None] * len(calls)
-        wanted = [place for place, call in enumerate(calls) if call.mode is not Mode.LEXICAL]
-        if encoder is None:
-            if any(call.mode is Mode.DENSE for call in calls):
-                raise BadInputError(
-                    "This world has no dense index.", hint='Search with the mode "lexical".'
-                )
+        wanted = [place for place, call in enumerate(calls) if call.needs_vector]
+        if encoder is None or not wanted:
             return vectors
-        if wanted:
+        try:
             with steps.measure("encode"):
                 rows = encoder.encode_queries([calls[place].query for place in wanted])
-            for place, row in zip(wanted, rows, strict=True):
-                vectors[place] = row
+        except EncoderError:
+            if not all(calls[place].may_degrade for place in wanted):
+                raise
+            return vectors
+        for place, row in zip(wanted, rows, strict=True):
+            vectors[place] = row
         return vectors
+
+    def _answerable(self, call: SearchCall, vector: Vector | None) -> SearchCall:
+        """Return the call as it can be answered: of the lexical index alone without its vector.
+
+        Raises:
+            EncoderError: the call does not allow that.
+        """
+        if vector is not None or self.generation.encoder is None or not call.needs_vector:
+            return call
+        if not call.may_degrade:
+            raise EncoderError("There is no vector for a search that cannot do without one.")
+        return replace(call, mode=Mode.LEXICAL)
 
     def _weigh(self, calls: Sequence[SearchCall], steps: Steps) -> list[SparseVector | None]:
         encoder = self.generation.sparse_encoder

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from world_core import manifest as manifests
 from world_core.analysis import FOLDED, Analyzer
-from world_core.encoders.base import Encoder
+from world_core.encoders.base import Encoder, innermost
 from world_core.encoders.loading import load as load_encoder
 from world_core.encoders.sparse import SparseEncoder
 from world_core.encoders.sparse_loading import load_sparse
@@ -62,6 +64,7 @@ class Generation:
         dense_device: str = "cpu",
         reranker: str = "",
         rerank_top: int = 0,
+        encoder_of: Callable[[Manifest], Encoder] | None = None,
     ) -> Generation:
         """Open a published world.
 
@@ -73,6 +76,8 @@ class Generation:
             dense_device: where the dense index is searched, one of ``indexes.devices.DEVICES``.
             reranker: which one is served; "" for the world's own (``rerankers.loading.chosen``).
             rerank_top: pages it orders anew; 0 for the world's own number.
+            encoder_of: makes the encoder of a world with vectors, when the caller keeps it: it is
+                called after the files were verified, and what it gives is never closed here.
 
         Raises:
             BadWorldError: the folder is no world, damaged, newer, or its parts disagree.
@@ -86,7 +91,9 @@ class Generation:
         passages = PassageFile.open(folder / "passages.bin")
         analyzer = Analyzer(manifest.languages, weights=manifest.lexical.field_weights)
         _check_id(folder, "analyser", manifest.analyzer_id, analyzer.id)
-        dense, encoder = _open_dense(folder, manifest, threads, dense_device)
+        dense, encoder = _open_dense(
+            folder, manifest, dense_device, encoder_of or partial(_loaded, threads=threads)
+        )
         sparse, sparse_encoder = _open_sparse(folder, manifest, threads, encoder)
         ordering = chosen(manifest.reranker, reranker, rerank_top)
         model = _open_reranker(ordering, threads)
@@ -143,17 +150,21 @@ def _open_lexical(folder: Path, manifest: Manifest) -> LexicalIndex:
     )
 
 
+def _loaded(manifest: Manifest, threads: int) -> Encoder:
+    settings = manifest.encoder
+    assert settings is not None, "asked for worlds with vectors only"  # noqa: S101 - for the type
+    return load_encoder(
+        settings.kind, settings.arguments, threads=threads, expected_id=manifest.encoder_id
+    )
+
+
 def _open_dense(
-    folder: Path, manifest: Manifest, threads: int, device: str
+    folder: Path, manifest: Manifest, device: str, encoder_of: Callable[[Manifest], Encoder]
 ) -> tuple[DenseIndex | None, Encoder | None]:
     if manifest.dense is None or manifest.encoder is None:
         return None, None
-    encoder = load_encoder(
-        manifest.encoder.kind,
-        manifest.encoder.arguments,
-        threads=threads,
-        expected_id=manifest.encoder_id,
-    )
+    encoder = encoder_of(manifest)
+    _check_id(folder, "encoder", manifest.encoder_id, encoder.id)
     kind = manifest.dense.kind
     return DenseIndex.open(folder / "dense", kind=kind, device=device), encoder
 
@@ -169,7 +180,7 @@ def _open_sparse(
         settings.arguments,
         threads=threads,
         expected_id=settings.encoder_id,
-        beside=beside,
+        beside=innermost(beside),
     )
     return SparseIndex.open(folder / "sparse", bits=settings.bits), encoder
 

@@ -147,6 +147,8 @@ class SearchCall:
 
     ``offset`` and ``count`` cut the ranked pages; ``published_from`` (inclusive) and
     ``published_to`` (exclusive) drop pages outside, and pages without a date when either is set.
+    ``allow_lexical`` lets a hybrid search be answered by the lexical index alone while the encoder
+    fails.
     """
 
     query: str
@@ -155,6 +157,17 @@ class SearchCall:
     mode: Mode = Mode.HYBRID
     published_from: Instant | None = None
     published_to: Instant | None = None
+    allow_lexical: bool = False
+
+    @property
+    def needs_vector(self) -> bool:
+        """True when the search cannot be answered as it was asked without a vector."""
+        return self.mode is not Mode.LEXICAL
+
+    @property
+    def may_degrade(self) -> bool:
+        """True when the search may be answered without a vector all the same."""
+        return self.mode is Mode.HYBRID and self.allow_lexical
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +202,14 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """The outcome of a search and its hits; ``hits`` is empty exactly when the outcome is EMPTY."""
+    """The outcome of a search and its hits; ``hits`` is empty exactly when the outcome is EMPTY.
+
+    ``degraded`` is the mode it was answered in, when the encoder failed and the call allowed that.
+    """
 
     outcome: Outcome
     hits: tuple[Hit, ...]
+    degraded: Mode | None = None
 
 
 @dataclass(frozen=True, slots=True)

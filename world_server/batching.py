@@ -21,7 +21,7 @@ from functools import partial
 from world_core.encoders.base import Encoder, LengthAware
 from world_core.errors import EncoderError
 from world_core.types import Vector, Vectors
-from world_server.query_encoder import EncoderReport, encode_all
+from world_server.query_encoder import PROBE, EncoderReport, encode_all
 
 _LOG = logging.getLogger(__name__)
 
@@ -61,6 +61,11 @@ class MicroBatcher:
         self._closed = False
         self._batches = 0
         self._texts = 0
+
+    @property
+    def wrapped(self) -> Encoder:
+        """The encoder inside."""
+        return self._encoder
 
     @property
     def id(self) -> str:
@@ -116,6 +121,10 @@ class MicroBatcher:
             if self._closed:
                 raise EncoderError("The encoder was closed.")
             return self._pool.submit(self._encoder.encode_passages, texts)
+
+    def probe(self) -> Future[Vector]:
+        """Encode a fixed text; see :class:`~world_server.query_encoder.QueryEncoder`."""
+        return self.submit(PROBE)
 
     def report(self) -> EncoderReport:
         """Return the batches and texts so far."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 
 from world_server.errors import BodyTooLargeError, UnauthorizedError
 from world_server.exchange import Receive, Reply, Request, Scope, Send, send_reply
@@ -73,7 +74,9 @@ class Dispatch:
         if not self._service.keys.opens_control(request.key(in_query=False)):
             return reply
         headers = {**reply.headers, "X-World-Outcome": reply.outcome}
-        return Reply(reply.body, reply.status, reply.media_type, headers, reply.outcome)
+        if reply.degraded:
+            headers["X-World-Degraded"] = reply.degraded
+        return replace(reply, headers=headers)
 
     def _count(self, match: Match, reply: Reply | None, seconds: float) -> None:
         metrics = self._service.metrics

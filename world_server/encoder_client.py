@@ -31,7 +31,7 @@ from world_server.encoder_process import Kind, Spec, text_bytes
 from world_server.engine_protocol import ErrorTold, decoded, error_of
 from world_server.errors import EncoderDownError
 from world_server.frames import Frame
-from world_server.query_encoder import READY, EncoderReport, encode_all
+from world_server.query_encoder import PROBE, READY, EncoderReport, encode_all
 from world_server.restarts import Restarts
 
 _LOG = logging.getLogger(__name__)
@@ -126,6 +126,10 @@ class RemoteEncoder:
         """Return (n, dim) float32, one row a passage; raises as :meth:`encode_queries` does."""
         body = msgspec.msgpack.encode([text_bytes(text) for text in texts])
         return self._send(Kind.PASSAGES, body).result().reshape(len(texts), self.dim)
+
+    def probe(self) -> Future[Vector]:
+        """Encode a fixed text; see :class:`~world_server.query_encoder.QueryEncoder`."""
+        return self.submit(PROBE)
 
     def report(self) -> EncoderReport:
         """Return the state of the process, and the counts as it told them last."""

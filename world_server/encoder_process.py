@@ -58,7 +58,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
     """Which encoder the process loads, and how it batches."""
 
     kind: str
-    arguments: dict[str, str | int] = {}
+    arguments: tuple[tuple[str, str | int], ...] = ()
     threads: int = 1
     expected_id: str | None = None
     limit: int = LIMIT
@@ -107,7 +107,7 @@ def _end_with_parent(descriptor: int) -> None:
 def _serve(parent: FrameSocket, spec: Spec) -> int:
     try:
         encoder: Encoder = load(
-            spec.kind, spec.arguments, threads=spec.threads, expected_id=spec.expected_id
+            spec.kind, dict(spec.arguments), threads=spec.threads, expected_id=spec.expected_id
         )
         encoder = repeatable(encoder, check=check_queries)
         batcher = MicroBatcher(encoder, limit=spec.limit, wait_s=spec.wait_s)

@@ -12,8 +12,8 @@ and the engine that answers are always of one opening.
 | WORLDS | engine | WorldsTold; call 0 |
 | SEARCH, FETCH | asker | SearchAsked, FetchAsked |
 | REFRESH | asker | RefreshAsked |
-| COUNTS | asker | CountsTold |
-| ANSWER | engine | SearchFound, FetchFound, RefreshDone or CountsTold, as the call's kind wants |
+| ENCODER | asker | EncoderAsked |
+| ANSWER | engine | SearchFound, FetchFound, RefreshDone or EncoderTold, as the call's kind wants |
 | ERROR | engine | ErrorTold; the call has failed |
 | CANCEL | asker | empty; nobody waits for the call any more, no answer need come |
 | RELEASE | asker | Released |
@@ -32,6 +32,7 @@ from world_core.errors import BadInputError, WorldError
 from world_core.manifest import Manifest
 from world_core.types import FetchAnswer, FetchCall, SearchAnswer, SearchCall
 from world_server.errors import FrameError
+from world_server.query_encoder import EncoderReport
 
 PROTOCOL = 1
 """Raised whenever a body changes: processes of two releases must not talk past each other."""
@@ -47,7 +48,7 @@ class Kind(IntEnum):
     SEARCH = 3
     FETCH = 4
     REFRESH = 5
-    COUNTS = 6
+    ENCODER = 6
     ANSWER = 7
     ERROR = 8
     CANCEL = 9
@@ -127,6 +128,19 @@ class RefreshDone(msgspec.Struct, frozen=True, array_like=True):
     """Whether the world was switched; WORLDS was sent before."""
 
     switched: bool
+
+
+class EncoderAsked(msgspec.Struct, frozen=True, array_like=True):
+    """A question how the encoder of an opening is; with a probe it has to encode something."""
+
+    opening: int
+    probe: bool
+
+
+class EncoderTold(msgspec.Struct, frozen=True, array_like=True):
+    """How it is; ``None`` for a world without an encoder."""
+
+    report: EncoderReport | None
 
 
 class Released(msgspec.Struct, frozen=True, array_like=True):

@@ -15,6 +15,8 @@ from world_core.errors import WorldError
 from world_core.types import FetchAnswer, FetchCall, SearchAnswer, SearchCall, Timings
 from world_server.engine_protocol import (
     PROTOCOL,
+    EncoderAsked,
+    EncoderTold,
     ErrorTold,
     FetchAsked,
     FetchFound,
@@ -32,6 +34,7 @@ from world_server.engine_protocol import (
 )
 from world_server.errors import EngineLostError
 from world_server.frames import Frame, FrameProtocol
+from world_server.query_encoder import EncoderReport
 from world_server.worlds import ServedWorld, Slot, Worlds
 
 RETRY_S = 0.1
@@ -158,6 +161,11 @@ class RemoteEngine:
         """Return the addressed page, or why there is none; raises as :meth:`search` does."""
         data = await self._link.ask(Kind.FETCH, FetchAsked(self._opening, call))
         return decoded(FetchFound, data).answer
+
+    async def encoder_report(self, *, probe: bool = False) -> EncoderReport | None:
+        """Return how the encoder of the engine process is; raises as :meth:`search` does."""
+        data = await self._link.ask(Kind.ENCODER, EncoderAsked(self._opening, probe))
+        return decoded(EncoderTold, data).report
 
     async def close(self) -> None:
         """Let the engine close the world, if it was switched and nobody else asks it."""

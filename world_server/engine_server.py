@@ -17,6 +17,8 @@ from world_core.errors import WorldError
 from world_core.types import Timings
 from world_server.engine_protocol import (
     PROTOCOL,
+    EncoderAsked,
+    EncoderTold,
     FetchAsked,
     FetchFound,
     Hello,
@@ -157,6 +159,8 @@ class _Connection:
             self._start(frame, self._search(decoded(SearchAsked, body)))
         elif kind == Kind.FETCH:
             self._start(frame, self._fetch(decoded(FetchAsked, body)))
+        elif kind == Kind.ENCODER:
+            self._start(frame, self._encoder(decoded(EncoderAsked, body)))
         elif kind == Kind.CANCEL:
             if (call := self.calls.get(frame.call)) is not None:
                 call.cancel()
@@ -213,6 +217,10 @@ class _Connection:
 
     async def _fetch(self, asked: FetchAsked) -> FetchFound:
         return FetchFound(await self._world(asked.opening).engine.fetch(asked.call))
+
+    async def _encoder(self, asked: EncoderAsked) -> EncoderTold:
+        engine = self._world(asked.opening).engine
+        return EncoderTold(await engine.encoder_report(probe=asked.probe))
 
     async def _refresh(self, asked: RefreshAsked) -> RefreshDone:
         return RefreshDone(await self._server.refresh(asked.name, again=True))

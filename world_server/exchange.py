@@ -19,13 +19,18 @@ HTML = "text/html; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A whole answer: status, body and the headers beyond type and length."""
+    """A whole answer: status, body and the headers beyond type and length.
+
+    ``outcome`` and ``degraded`` (the mode a search was answered in instead of its own) are told to
+    callers with the control key.
+    """
 
     body: bytes
     status: int = 200
     media_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
     outcome: str = "ok"
+    degraded: str = ""
 
 
 class Request:

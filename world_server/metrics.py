@@ -5,8 +5,10 @@ from __future__ import annotations
 import bisect
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from world_core.types import Timings
+from world_server.query_encoder import EncoderReport
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the histogram of request times, in seconds."""
@@ -21,6 +23,14 @@ TABLE: Mapping[str, tuple[str, str]] = {
     "world_refused_total": ("counter", "Calls refused at once because the queue was full."),
     "world_expired_total": ("counter", "Calls that waited to the deadline."),
     "world_client_left_total": ("counter", "Calls whose client left before the answer."),
+    "world_degraded_total": ("counter", "Searches answered without the encoder, which failed."),
+    "world_encoder_ready": ("gauge", "1 while the encoder of a world works, else 0."),
+    "world_encoder_batches_total": ("counter", "Runs of the encoder's model over queries."),
+    "world_encoder_texts_total": ("counter", "Queries in those runs."),
+    "world_encoder_batch_size": ("gauge", "Mean queries a run."),
+    "world_encoder_hits_total": ("counter", "Queries whose vector was remembered or under way."),
+    "world_encoder_misses_total": ("counter", "Queries that had to be encoded."),
+    "world_encoder_restarts_total": ("counter", "Times the encoder's process was replaced."),
     "world_switches_total": ("counter", "Switches of a served world, by result."),
 }
 """Name, type and meaning of every metric."""
@@ -37,6 +47,7 @@ class Metrics:
         self._step_calls: Counter[str] = Counter()
         self._switches: Counter[str] = Counter()
         self.client_left = 0
+        self.degraded = 0
 
     def count_request(self, route: str, outcome: str, seconds: float) -> None:
         """Count one answered request."""
@@ -54,8 +65,19 @@ class Metrics:
         """Count a switch of a served world that was ``done`` or ``refused``."""
         self._switches[result] += 1
 
-    def render(self, *, running: int, waiting: int, refused: int, expired: int) -> bytes:
-        """Return all metrics as text, sorted by label within each name."""
+    def render(
+        self,
+        *,
+        running: int,
+        waiting: int,
+        refused: int,
+        expired: int,
+        encoders: Mapping[str, EncoderReport] = MappingProxyType({}),
+    ) -> bytes:
+        """Return all metrics as text, sorted by label within each name.
+
+        ``encoders`` are the reports on the encoders by the name of their world.
+        """
         lines: dict[str, list[str]] = {name: [] for name in TABLE}
         for (route, outcome), count in sorted(self._requests.items()):
             lines["world_requests_total"].append(_line({"route": route, "outcome": outcome}, count))
@@ -71,8 +93,12 @@ class Metrics:
             ("world_refused_total", refused),
             ("world_expired_total", expired),
             ("world_client_left_total", self.client_left),
+            ("world_degraded_total", self.degraded),
         ):
             lines[name].append(_line({}, value))
+        for world, report in sorted(encoders.items()):
+            for name, number in _encoder_numbers(report).items():
+                lines[f"world_encoder_{name}"].append(_line({"world": world}, number))
         text = []
         for name, (kind, meaning) in TABLE.items():
             text += [f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"]
@@ -91,6 +117,18 @@ class Metrics:
             lines.append(f"{name}_sum" + _line({"route": route}, self._seconds[route]))
             lines.append(f"{name}_count" + _line({"route": route}, total))
         return lines
+
+
+def _encoder_numbers(report: EncoderReport) -> Mapping[str, float]:
+    return {
+        "ready": int(report.is_ready),
+        "batches_total": report.batches,
+        "texts_total": report.texts,
+        "batch_size": round(report.texts / report.batches, 3) if report.batches else 0,
+        "hits_total": report.hits,
+        "misses_total": report.misses,
+        "restarts_total": report.restarts,
+    }
 
 
 def _line(labels: Mapping[str, str], value: float) -> str:

@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 
+from world_core.encoders.base import Encoder
 from world_core.types import Vector, Vectors
 from world_server.query_encoder import EncoderReport, QueryEncoder, encode_all
 
@@ -37,6 +38,11 @@ class QueryCache:
         self._bytes = 0
         self._hits = 0
         self._misses = 0
+
+    @property
+    def wrapped(self) -> Encoder:
+        """The encoder inside."""
+        return self._encoder
 
     @property
     def id(self) -> str:
@@ -100,6 +106,10 @@ class QueryCache:
             EncoderError: the model failed.
         """
         return self._encoder.encode_passages(texts)
+
+    def probe(self) -> Future[Vector]:
+        """Let the encoder inside prove itself; nothing is remembered of it."""
+        return self._encoder.probe()
 
     def report(self) -> EncoderReport:
         """Return the encoder's report with the hits and misses so far."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from world_core.encoders.base import Encoder
 from world_core.types import Vector, Vectors
 
 READY = "ready"
+PROBE = "Is the encoder ready?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,9 @@ class EncoderReport:
     restarts: int = 0
 
     @property
-    def counts(self) -> dict[str, int]:
-        """All numbers by name."""
-        fields = dataclasses.asdict(self)
-        return {name: value for name, value in fields.items() if isinstance(value, int)}
+    def is_ready(self) -> bool:
+        """True while queries are encoded."""
+        return self.state == READY
 
 
 class QueryEncoder(Encoder, Protocol):
@@ -55,6 +54,10 @@ class QueryEncoder(Encoder, Protocol):
         Raises:
             EncoderError: the encoder was closed.
         """
+        ...
+
+    def probe(self) -> Future[Vector]:
+        """Begin to encode a fixed text anew, as the proof that the model answers."""
         ...
 
     def report(self) -> EncoderReport:

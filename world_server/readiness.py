@@ -95,6 +95,8 @@ class Readiness:
         with world.lease():
             try:
                 async with asyncio.timeout(self._deadline):
+                    # The canary queries alone would not do: their vectors may be remembered.
+                    await world.engine.encoder_report(probe=True)
                     answers = await world.engine.search(canary.calls(manifest))
                     call = canary.page_call(answers)
                     page = await world.engine.fetch(call) if call is not None else None

@@ -57,7 +57,9 @@ class Service:
         async def work(world: ServedWorld) -> list[SearchAnswer]:
             return await world.engine.search(plan(world.manifest), timings)
 
-        return await self._run(request, work, timings)
+        answers = await self._run(request, work, timings)
+        self.metrics.degraded += sum(answer.degraded is not None for answer in answers)
+        return answers
 
     async def fetch(self, request: Request, url: str) -> FetchAnswer:
         """Return the addressed page, or why there is none; raises as :meth:`search` does."""

@@ -73,9 +73,34 @@ class Settings:
     engine_threads: int = _setting(
         4, "Searches and fetches at work at once, for each world and engine.", low=1, high=256
     )
-    encoder_threads: int = _setting(1, "Threads of the encoder within one query.", low=1, high=64)
+    encoder_threads: int = _setting(1, "Threads of the encoder within one batch.", low=1, high=64)
+    encoder_process: str = _setting(
+        "auto",
+        "Whether the encoder has a process of its own, which is started again when it ends or"
+        " stands still: `always`, `never`, or `auto`, which is always for `flag` (a fault of the"
+        " GPU spoils a whole process, and torch keeps its interpreter busy) and never for the"
+        " kinds that run in native code on the CPU (one copy, no way between processes).",
+    )
+    query_cache_mb: int = _setting(
+        64,
+        "Query vectors that are remembered, in MiB for each encoder; 0 remembers none.",
+        low=0,
+        high=1 << 20,
+    )
+    batch_limit: int = _setting(32, "Queries encoded together at most.", low=1, high=4096)
+    batch_wait_ms: float = _setting(
+        0.0,
+        "Milliseconds an idle encoder waits for more queries to encode together.",
+        low=0.0,
+        high=1000.0,
+    )
+    dense_device: str = _setting(
+        "auto",
+        "Where dense indexes are searched: cpu, cuda (torch), faiss-gpu, or auto (cuda if there "
+        "is a GPU).",
+    )
     max_running: int = _setting(
-        0, "Calls let in at once for each process; 0 means twice engine_threads.", low=0
+        0, "Calls let in at once for each process; 0 means eight times engine_threads.", low=0
     )
     queue_limit: int = _setting(
         8192, "Calls that may wait for each process; one more is refused at once with 503.", low=0
@@ -100,6 +125,9 @@ class Settings:
     )
     verify: bool = _setting(
         default=True, meaning="Check every file of a world against its digest before it is served."
+    )
+    plan_check: bool = _setting(
+        default=True, meaning="Refuse worlds that need more memory than this machine has free."
     )
     watch_s: float = _setting(
         1.0, "Seconds between looks at the file `current` of a world folder.", low=0.01
@@ -138,8 +166,16 @@ class Settings:
                 raise SettingsError(f"{row.name} is {value}, but must be {wanted}.", hint=_HINT)
         if self.log_level not in ("debug", "info", "warning", "error"):
             raise SettingsError(f"log_level is {self.log_level!r}.", hint=_HINT)
+        if self.encoder_process not in ("auto", "always", "never"):
+            raise SettingsError(
+                f"encoder_process is {self.encoder_process!r}.", hint="Use auto, always or never."
+            )
         if self.engine not in ("auto", "local", "process"):
             raise SettingsError(f"engine is {self.engine!r}.", hint=_HINT)
+        if self.dense_device not in ("auto", "cpu", "cuda", "faiss-gpu"):
+            raise SettingsError(
+                f"dense_device is {self.dense_device!r}.", hint="Use auto, cpu, cuda or faiss-gpu."
+            )
         if "*" in self.cors_origins:
             raise SettingsError(
                 "cors_origins holds '*'.", hint="Name each origin, such as http://localhost:3000."
@@ -152,11 +188,12 @@ class Settings:
 
     @property
     def running_limit(self) -> int:
-        """Calls let in at once: ``max_running``, or twice the engine's threads.
+        """Calls let in at once: ``max_running``, or eight times the engine's threads.
 
-        Twice, so that a thread that ends a call finds the next one waiting.
+        More than the threads, so that one that ends a call finds the next one waiting, and so that
+        the queries of those that wait can be encoded together.
         """
-        return self.max_running or 2 * self.engine_threads
+        return self.max_running or 8 * self.engine_threads
 
     def to_environment(self) -> dict[str, str]:
         """Return the environment from which ``load`` makes these settings again."""

@@ -7,17 +7,18 @@ import itertools
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from world_core import manifest as manifests
 from world_core.errors import BadWorldError, ForeignWorldError, WorldError
 from world_core.manifest import Manifest
-from world_server import canary
+from world_server import canary, room
 from world_server.engine_client import EngineClient, LocalEngine
 from world_server.errors import SettingsError, UnknownWorldError
 from world_server.pointer import WorldFolder
+from world_server.query_encoders import EncoderLease, QueryEncoders
 from world_server.settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -289,21 +290,35 @@ def _free_name(name: str, taken: set[str]) -> str:
 
 def opener_for(settings: Settings, *, verify: bool) -> Opener:
     """Return the opener of real worlds: verify, open, ask the canary queries."""
+    encoders = QueryEncoders(settings)
 
     def opener(folder: Path) -> ServedWorld:
         from world_core.engine import Engine
         from world_core.generation import Generation
 
-        generation = Generation.open(folder, verify=verify, threads=settings.encoder_threads)
-        engine = Engine(generation)
-        try:
+        if settings.plan_check:
+            room.check_one(folder)
+        with ExitStack() as undo:
+            lease = EncoderLease(encoders)
+            undo.callback(lease.close)
+            generation = Generation.open(
+                folder,
+                verify=verify,
+                threads=settings.encoder_threads,
+                dense_device=settings.dense_device,
+                encoder_of=lease.open,
+            )
+            engine = Engine(generation)
+            undo.callback(engine.close)
             canary.prove(engine, generation.manifest)
-        except WorldError:
-            engine.close()
-            raise
-        return ServedWorld(
-            generation.manifest, LocalEngine(engine, threads=settings.engine_threads)
+            undo.pop_all()
+        local = LocalEngine(
+            engine,
+            threads=settings.engine_threads,
+            encoder=lease.encoder,
+            on_close=lease.close,
         )
+        return ServedWorld(generation.manifest, local)
 
     return opener
 

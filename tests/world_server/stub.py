@@ -26,6 +26,7 @@ from world_core.types import (
     VersionMeta,
 )
 from world_core.urls import canonical
+from world_server.query_encoder import EncoderReport
 from world_server.worlds import ServedWorld
 
 CLOCK: Instant = 1_717_200_000  # 2024-06-01T00:00:00Z
@@ -121,6 +122,8 @@ class StubEngine:
         self.cancelled = 0
         self.closed = False
         self.label = ""
+        self.encoder: EncoderReport | None = None
+        self.probes = 0
 
     async def search(
         self, calls: Sequence[SearchCall], timings: Timings | None = None
@@ -145,6 +148,11 @@ class StubEngine:
             return FetchAnswer(Outcome.NOT_IN_WORLD, call.url)
         stored = version(int(number))
         return FetchAnswer(Outcome.OK, stored.meta.url, version=stored)
+
+    async def encoder_report(self, *, probe: bool = False) -> EncoderReport | None:
+        if probe:
+            self.probes += 1
+        return self.encoder
 
     async def close(self) -> None:
         self.closed = True

@@ -6,7 +6,15 @@ import pytest
 
 from tests.world_server.stub import hit, manifest, meta, version
 from world_core.errors import BadWorldError, EncoderError
-from world_core.types import FetchAnswer, FetchCall, Outcome, SearchAnswer, SearchCall, Timings
+from world_core.types import (
+    FetchAnswer,
+    FetchCall,
+    Outcome,
+    SearchAnswer,
+    SearchCall,
+    Timings,
+    Vector,
+)
 from world_server import canary
 
 
@@ -22,6 +30,7 @@ class Blocking:
         self,
         calls: Sequence[SearchCall],
         *,
+        vectors: Sequence[Vector | None] | None = None,
         cancelled: Callable[[], bool] | None = None,
         timings: Timings | None = None,
     ) -> list[SearchAnswer]:

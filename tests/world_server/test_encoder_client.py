@@ -22,7 +22,7 @@ from world_server.query_encoder import READY
 from world_server.restarts import Restarts
 
 TINY = TinyEncoder(64)
-SPEC = Spec(kind="tiny", arguments={"dim": 64})
+SPEC = Spec(kind="tiny", arguments=(("dim", 64),))
 QUICK = Patience(beat_s=0.1, beats=8, retry_s=60.0)
 PATIENCE = 60.0
 LONG = "a query about nothing in particular that goes on for very long " * 30
@@ -183,7 +183,7 @@ def test_an_error_keeps_its_kind_on_the_way(raised: Exception, told: type[WorldE
     ("spec", "error", "part"),
     [
         (Spec(kind="nonsense"), BadInputError, "nonsense"),
-        (Spec(kind="onnx-minilm", arguments={"folder": "/absent"}), MissingPartError, "/absent"),
+        (Spec(kind="onnx-minilm", arguments=(("folder", "/absent"),)), MissingPartError, "/absent"),
         (Spec(kind="tiny", expected_id="another"), EncoderError, "another"),
     ],
 )

@@ -19,7 +19,7 @@ from world_server.frames import Frame, FrameSocket
 
 PATIENCE = 60.0
 TINY = TinyEncoder(64)
-SPEC = Spec(kind="tiny", arguments={"dim": 64})
+SPEC = Spec(kind="tiny", arguments=(("dim", 64),))
 PARENT = """
 import time
 from world_server.encoder_client import RemoteEncoder, Spec
@@ -114,8 +114,8 @@ def test_it_leaves_the_signals_of_a_terminal_to_its_parent(child: Child) -> None
     ("spec", "code", "part"),
     [
         (Spec(kind="nonsense"), "bad_request", "nonsense"),
-        (Spec(kind="tiny", arguments={"dim": 64}, expected_id="another"), "encoder", "another"),
-        (Spec(kind="onnx-minilm", arguments={"folder": "/absent"}), "missing_part", "/absent"),
+        (Spec(kind="tiny", arguments=(("dim", 64),), expected_id="another"), "encoder", "another"),
+        (Spec(kind="onnx-minilm", arguments=(("folder", "/absent"),)), "missing_part", "/absent"),
     ],
 )
 def test_it_says_why_it_cannot_load(spec: Spec, code: str, part: str) -> None:

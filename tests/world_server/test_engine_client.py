@@ -8,7 +8,15 @@ import pytest
 
 from tests.world_server.stub import hit
 from world_core.errors import CancelledCallError, PageStoreError
-from world_core.types import FetchAnswer, FetchCall, Outcome, SearchAnswer, SearchCall, Timings
+from world_core.types import (
+    FetchAnswer,
+    FetchCall,
+    Outcome,
+    SearchAnswer,
+    SearchCall,
+    Timings,
+    Vector,
+)
 from world_server.engine_client import LocalEngine
 
 
@@ -27,6 +35,7 @@ class SlowEngine:
         self,
         calls: Sequence[SearchCall],
         *,
+        vectors: Sequence[Vector | None] | None = None,
         cancelled: Callable[[], bool] | None = None,
         timings: Timings | None = None,
     ) -> list[SearchAnswer]:
@@ -99,6 +108,7 @@ async def test_a_cancelled_call_that_has_not_begun_never_does() -> None:
     second = asyncio.create_task(local.fetch(FetchCall("never")))
     await asyncio.sleep(0)
     second.cancel()
+    await asyncio.sleep(0)  # only now the pool hears of it
     engine.gate.set()
     await first
     await local.close()

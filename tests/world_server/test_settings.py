@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from world_core.indexes.devices import DEVICES
 from world_server.errors import SettingsError
 from world_server.settings import Settings, as_markdown, load, table
 
@@ -56,6 +57,10 @@ def test_environment_texts_become_values(name: str, text: str, value: object) ->
         ({"WORLD_WORK_S": "0"}, "work_s is 0.0"),
         ({"WORLD_WORKERS": "0"}, "workers is 0"),
         ({"WORLD_LOG_LEVEL": "loud"}, "log_level is 'loud'"),
+        ({"WORLD_ENCODER_PROCESS": "maybe"}, "encoder_process is 'maybe'"),
+        ({"WORLD_BATCH_LIMIT": "0"}, "batch_limit is 0"),
+        ({"WORLD_QUERY_CACHE_MB": "-1"}, "query_cache_mb is -1"),
+        ({"WORLD_DENSE_DEVICE": "tpu"}, "dense_device is 'tpu'"),
         ({"WORLD_CORS_ORIGINS": "*"}, "'*'"),
         ({"WORLD_WAIT_S": "nan-sense"}, "WORLD_WAIT_S"),
         ({"WORLD_WAIT_S": "nan"}, "wait_s is nan"),
@@ -111,6 +116,11 @@ def test_the_environment_carries_every_setting_to_a_worker() -> None:
         engine="local",
         engine_threads=3,
         encoder_threads=2,
+        dense_device="cpu",
+        encoder_process="always",
+        query_cache_mb=1,
+        batch_limit=2,
+        batch_wait_ms=0.5,
         max_running=5,
         queue_limit=6,
         work_s=7.0,
@@ -138,8 +148,8 @@ def test_secrets_are_neither_shown_nor_given_flags() -> None:
     assert flags["port"] == "--port"
 
 
-def test_running_limit_is_twice_the_threads_unless_set() -> None:
-    assert Settings(engine_threads=3).running_limit == 6
+def test_running_limit_is_eight_times_the_threads_unless_set() -> None:
+    assert Settings(engine_threads=3).running_limit == 24
     assert Settings(engine_threads=3, max_running=100).running_limit == 100
 
 
@@ -191,3 +201,8 @@ def test_a_broken_json_list_is_refused_unseen(text: str) -> None:
 
 def test_a_list_with_commas_may_begin_with_a_bracket() -> None:
     assert load({}, {"WORLD_WORLDS": "[a],b"}).worlds == ("[a]", "b")
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_dense_devices_are_those_of_the_core(device: str) -> None:
+    assert load({}, {"WORLD_DENSE_DEVICE": device}).dense_device == device

@@ -38,6 +38,23 @@ class Encoder(Protocol):
 
 
 @runtime_checkable
+class Wrapping(Protocol):
+    """An encoder around another one that does the work."""
+
+    @property
+    def wrapped(self) -> Encoder:
+        """The encoder inside."""
+        ...
+
+
+def innermost(encoder: object) -> object:
+    """Return the encoder that does the work, whatever stands around it."""
+    while isinstance(encoder, Wrapping):
+        encoder = encoder.wrapped
+    return encoder
+
+
+@runtime_checkable
 class LengthAware(Protocol):
     """An encoder that runs texts of one length together, and costs least when it can."""
 

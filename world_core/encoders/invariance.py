@@ -85,6 +85,11 @@ class Invariant:
         self._encoder = encoder
 
     @property
+    def wrapped(self) -> Encoder:
+        """The encoder inside."""
+        return self._encoder
+
+    @property
     def id(self) -> str:
         """The wrapped encoder's id."""
         return self._encoder.id

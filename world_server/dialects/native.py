@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -24,7 +26,8 @@ async def search(service: Service, request: Request) -> Reply:
     wanted = _validated(wire.SearchRequest, request)
     call = _call(wanted, "")
     answers = await service.search(request, lambda _manifest: [call])
-    return json_reply(_search_answer(wanted, answers[0]), outcome=answers[0].outcome.value)
+    reply = json_reply(_search_answer(wanted, answers[0]), outcome=answers[0].outcome.value)
+    return _marked(reply, answers)
 
 
 async def search_batch(service: Service, request: Request) -> Reply:
@@ -33,7 +36,7 @@ async def search_batch(service: Service, request: Request) -> Reply:
     calls = [_call(one, f"searches.{place}.") for place, one in enumerate(wanted)]
     answers = await service.search(request, lambda _manifest: calls)
     bodies = [_search_answer(one, answer) for one, answer in zip(wanted, answers, strict=True)]
-    return json_reply({"answers": bodies})
+    return _marked(json_reply({"answers": bodies}), answers)
 
 
 async def fetch(service: Service, request: Request) -> Reply:
@@ -105,7 +108,14 @@ def _call(wanted: wire.SearchRequest, prefix: str) -> SearchCall:
         mode=Mode(wanted.mode),
         published_from=instants["published_from"],
         published_to=instants["published_to"],
+        allow_lexical=wanted.allow_lexical,
     )
+
+
+def _marked(reply: Reply, answers: Sequence[SearchAnswer]) -> Reply:
+    """Return the reply with the mode that an answer was degraded to, if one was."""
+    degraded = next((one.degraded for one in answers if one.degraded is not None), None)
+    return reply if degraded is None else replace(reply, degraded=degraded.value)
 
 
 def _search_answer(wanted: wire.SearchRequest, answer: SearchAnswer) -> dict[str, object]:
@@ -113,7 +123,14 @@ def _search_answer(wanted: wire.SearchRequest, answer: SearchAnswer) -> dict[str
         _hit(hit, rank, explain=wanted.explain)
         for rank, hit in enumerate(answer.hits, wanted.offset + 1)
     ]
-    return {"outcome": answer.outcome.value, "query": wanted.query, "hits": hits}
+    body: dict[str, object] = {
+        "outcome": answer.outcome.value,
+        "query": wanted.query,
+        "hits": hits,
+    }
+    if answer.degraded is not None:
+        body["degraded"] = answer.degraded.value
+    return body
 
 
 def _hit(hit: Hit, rank: int, *, explain: bool) -> dict[str, object]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from importlib import metadata, resources
 
+from world_core.errors import WorldError
 from world_core.manifest import Manifest
 from world_server.dialects import times
 from world_server.dialects.jsonbytes import json_reply
 from world_server.exchange import HTML, TEXT, Reply, Request
+from world_server.query_encoder import EncoderReport
 from world_server.service import Service
 
 ASSETS = {
@@ -94,8 +96,24 @@ async def metrics(service: Service, _request: Request) -> Reply:
         waiting=admission.waiting,
         refused=admission.refused,
         expired=admission.expired,
+        encoders=await _encoders(service),
     )
     return Reply(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+async def _encoders(service: Service) -> dict[str, EncoderReport]:
+    """Return how the encoder of each open world with vectors is."""
+    reports = {}
+    for world in service.worlds.opened:
+        if world.manifest.encoder is None:
+            continue
+        try:
+            report = await world.engine.encoder_report()
+        except WorldError as error:  # the engine itself cannot be asked
+            report = EncoderReport(state=error.code)
+        if report is not None:
+            reports[world.manifest.name] = report
+    return reports
 
 
 async def info(service: Service, _request: Request) -> Reply:
