@@ -21,8 +21,8 @@ from world_server import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMANDS = {
-    "world-server": ("serve", "demo", "get", "check", "setup", "settings"),
-    "corpus-builder": ("build", "inspect", "pack", "unpack", "recipes"),
+    "world-server": ("serve", "demo", "get", "check", "plan", "setup", "settings"),
+    "corpus-builder": ("build", "plan", "inspect", "pack", "unpack", "recipes"),
     "world-client": ("search", "fetch"),
 }
 TREES = (
