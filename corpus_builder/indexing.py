@@ -194,7 +194,9 @@ def dense_rows(
                 last = min(passage, first + 1) if dense.rows == "lead" else passage
                 if wanted:
                     title = f"{record.title}\n" if dense.titles and record.title else ""
-                    rows += [Row(n, title + passages.text(n)) for n in range(first, last)]
+                    for number in range(first, last):
+                        span = passages.span(number)
+                        rows.append(Row(number, title + record.text[span.start : span.end]))
                 version += 1
         yield rows
 

@@ -21,7 +21,7 @@ from world_core.analysis import Analyzer
 from world_core.passages import PassageWriter, cut
 from world_core.types import VersionRecord
 
-FORMAT = 1
+FORMAT = 2
 """Raised when the output of equal pages and settings changes."""
 
 DEATHS = 2

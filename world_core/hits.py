@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from world_core.analysis import term_hash
+from world_core.evidence import Evidence, find_evidence, show_evidence
 from world_core.generation import Generation
 from world_core.ranking import Ranking
-from world_core.snippets import best_passage, snippet
 from world_core.steps import Steps
+from world_core.term_worth import TermWorth
 from world_core.types import Hit, Numbers, ScoreParts, Scores, SearchCall
 
 
@@ -18,11 +18,11 @@ class HitMaker:
 
     def __init__(self, generation: Generation) -> None:
         self._generation = generation
+        self._worth = TermWorth(generation.analyzer, generation.lexical)
 
     def best_passages(self, query: str, versions: Sequence[int]) -> list[int]:
         """Return the passage of each version that says most about the query, -1 if it has none."""
-        weights = self._term_weights(query)
-        return [self._best(version, weights) for version in versions]
+        return [evidence.passage for evidence in self._evidence(query, versions, {})]
 
     def hits(
         self,
@@ -45,10 +45,15 @@ class HitMaker:
             metas = self._generation.pages.metas(versions)
         hits = []
         with steps.measure("snippets"):
-            weights = self._term_weights(call.query)
-            for place, meta in zip(chosen.tolist(), metas, strict=True):
+            meant = {
+                version: ranking.dense_passages.best(place)
+                for version, place in zip(versions, chosen.tolist(), strict=True)
+                if ranking.dense_passages is not None
+            }
+            found = self._evidence(call.query, versions, meant)
+            for place, meta, evidence in zip(chosen.tolist(), metas, found, strict=True):
                 version = meta.version
-                passage, text = self._snippet(version, weights)
+                text = show_evidence(self._generation.passages, evidence)
                 parts = ScoreParts(
                     lexical=float(ranking.lexical[place]),
                     dense=float(ranking.dense[place]),
@@ -58,27 +63,24 @@ class HitMaker:
                     sparse_rank=ranking.sparse_ranks.get(version),
                     rerank=reranked.get(version),
                 )
-                hits.append(Hit(meta, text, float(scores[place]), parts, passage))
+                hits.append(Hit(meta, text, float(scores[place]), parts, evidence.passage))
         return tuple(hits)
 
-    def _term_weights(self, query: str) -> Mapping[int, float]:
-        """Weigh the query's terms by length: short words of a query say little about a passage."""
-        return {
-            term_hash(token.term): 0.3 if len(token.term) <= 3 and token.term.isascii() else 1.0
-            for token in self._generation.analyzer.tokens(query)
-        }
+    def _evidence(
+        self, query: str, versions: Sequence[int], meant: Mapping[int, int | None]
+    ) -> list[Evidence]:
+        """Return the evidence of each version.
 
-    def _best(self, version: int, weights: Mapping[int, float]) -> int:
-        first, end = (int(self._generation.first_passage[version + step]) for step in (0, 1))
-        if first == end:
-            return -1
-        return best_passage(self._generation.passages, range(first, end), weights)
-
-    def _snippet(self, version: int, weights: Mapping[int, float]) -> tuple[int, str]:
-        number = self._best(version, weights)
-        if number < 0:
-            return number, ""
+        Where no term of the query stands it is the opening of the passage that ``meant`` names, of
+        the first one if none.
+        """
+        first = self._generation.first_passage
+        ranges = [range(int(first[version]), int(first[version + 1])) for version in versions]
         passages = self._generation.passages
-        hashes, starts = passages.terms(number)
-        text = snippet(passages.text(number), passages.sentences(number), hashes, starts, weights)
-        return number, text
+        found = find_evidence(passages, ranges, self._worth(query))
+        for place, (version, some) in enumerate(zip(versions, ranges, strict=True)):
+            if found[place].passage < 0 and some:
+                named = meant.get(version)
+                number = some.start if named is None else named
+                found[place] = Evidence(number, begins=tuple(passages.sentences(number)))
+        return found

@@ -22,10 +22,28 @@ SPARSE_FLOOR = 0.0
 
 
 @dataclass(frozen=True, slots=True)
+class PassageScores:
+    """The score of every passage of some versions, one version after another.
+
+    ``passages``, ``scores`` (p,); ``starts`` (versions + 1,): where each version's begin.
+    """
+
+    passages: Numbers
+    scores: Scores
+    starts: Numbers
+
+    def best(self, place: int) -> int | None:
+        """Return the best passage of the version at this place, the first of equals."""
+        first, end = self.starts[place : place + 2].tolist()
+        return int(self.passages[first + self.scores[first:end].argmax()]) if first < end else None
+
+
+@dataclass(frozen=True, slots=True)
 class Ranking:
     """Versions of the candidate union, ascending, with all completed scores and list ranks.
 
-    ``sparse`` is ``None`` where the sparse index was not asked.
+    ``sparse`` is ``None`` where the sparse index was not asked, ``dense_passages`` where the dense
+    one was not.
     """
 
     versions: Numbers
@@ -35,6 +53,7 @@ class Ranking:
     dense_ranks: Mapping[int, int]
     sparse: Scores | None = None
     sparse_ranks: Mapping[int, int] = field(default_factory=dict)
+    dense_passages: PassageScores | None = None
 
 
 class Ranker:
@@ -82,10 +101,14 @@ class Ranker:
         versions = np.array(sorted({*lexical_ranks, *dense_ranks, *sparse_ranks}), dtype=np.int64)
         with steps.measure("complete"):
             lexical = self._complete_lexical(query, versions, unit)
-            cosine = self._complete_dense(vector, versions)
+            cosines = self._dense_passages(vector, versions)
+            cosine = np.full(versions.size, DENSE_FLOOR)
+            if cosines is not None:
+                cosine = _maxima(cosines.scores, cosines.starts, DENSE_FLOOR)
             products = self._complete_sparse(weights, versions)
         return Ranking(
-            versions, lexical, cosine, lexical_ranks, dense_ranks, products, sparse_ranks
+            *(versions, lexical, cosine, lexical_ranks, dense_ranks, products, sparse_ranks),
+            dense_passages=cosines,
         )
 
     def _sparse_ranks(
@@ -125,11 +148,11 @@ class Ranker:
         units, starts = self._passages_of(versions)
         return _maxima(self._generation.lexical.score(query, units), starts, LEXICAL_FLOOR)
 
-    def _complete_dense(self, vector: Vector | None, versions: Numbers) -> Scores:
+    def _dense_passages(self, vector: Vector | None, versions: Numbers) -> PassageScores | None:
         if vector is None or self._generation.dense is None or not versions.size:
-            return np.full(versions.size, DENSE_FLOOR)
+            return None
         units, starts = self._passages_of(versions)
-        return _maxima(self._generation.dense.score(vector, units), starts, DENSE_FLOOR)
+        return PassageScores(units, self._generation.dense.score(vector, units), starts)
 
     def _complete_sparse(self, weights: SparseVector | None, versions: Numbers) -> Scores | None:
         index = self._generation.sparse

@@ -1,132 +1,132 @@
-"""Snippets: the part of a passage that answers the query, as one clean line.
+"""Snippets: the part of a passage that answers the query, as one clean line of 20 to 30 words.
 
-The window is the one that covers the most query weight, each distinct term counted once; of equal
-ones the first. It begins and ends with a sentence where that fits, else between words (in scripts
-without spaces between characters) and says so by an ellipsis.
+It shows the sentence that says most about the query, with the ones beside it where it is short, a
+second sentence from elsewhere where that says what the first leaves out, and of a long sentence
+the part with the query's words. What is cut inside a sentence says so by an ellipsis.
 """
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Final, NamedTuple
 
 from world_core.cutting import cluster_start
 from world_core.errors import BadInputError
-from world_core.passages import PassageFile
-from world_core.types import Numbers, Span
 
-_SPACED_AIM: Final = 165  # characters, about 26 English words
-_DENSE_AIM: Final = 105
-_DENSE: Final = 0.45  # terms a character, above which the script has no spaces between words
+LEAST: Final = 20
+"""Words up to which whole sentences are added."""
+
+ENOUGH: Final = 18
+"""Words of whole sentences that need no part of another one beside them."""
+
+AIM: Final = 28
+"""Words of a snippet that must be cut."""
+
+MOST: Final = 30
+"""Words of a snippet at most, but for a rounding where a script has no spaces."""
+
+# Characters that count as a word where no space comes, by terms a character: of scripts with spaces
+# between words, and of those without, which are as wide as English at about this length.
+_SPACED: Final = (0.25, 10.0)
+_DENSE: Final = (0.6, 3.6)
 _ELLIPSIS: Final = "..."
-_FRAME: Final = 2 * (len(_ELLIPSIS) + 1)  # an ellipsis and a space at both ends
+_FRAME: Final = 3 * (len(_ELLIPSIS) + 1) + 1  # an ellipsis at both ends and one between, spaces
 _SHORTEST_LIMIT: Final = 32
 _WORD_REACH: Final = 40  # characters in which a space must come, else a word is cut
+_LEAD: Final = 0.05  # share of a window before its first match
+_CLAUSE_REACH: Final = 0.4  # share of a window in which a clause may begin before its first match
+_CLAUSES: Final = (", ", "; ", ": ", " - ", "\uff0c", "\uff1b", "\u3001")
+_WORTH: Final = 0.5  # of the first sentence's weight, which a second one must add
+_LEAST_PART: Final = 8  # words of a second part
 _ROUNDING: Final = 1e-9  # below this two windows weigh the same
 
-# Bars and emphasis, rules, and what stands before a heading, a quotation or a list item.
-_MARK: Final = (
-    r"[*|`]|(?<![\w:-])(?:-{3,}+:?|:-{2,}+:?)|={3,}+"
-    r"|(?<=\n)[ \t]*+(?:\#{1,6}|>+|[-+\u2022])(?=\s)"
-)
-# The pattern begins with one class, by which the search skips; a single space, the most frequent
-# of its characters, is a gap only where marks may follow.
-_MARKUP: Final = re.compile(
-    r"[\s*|`!\[\]\\](?:"
-    rf"(?<=[\s*|`])(?:(?<![ ])|(?=[\s*|`:=-]))(?:{_MARK}|\s)*+"
-    r"|(?P<link>(?<=!)\[(?=[^\[\]]*+\]\()"  # the head of an image
-    r"|(?<=\[)(?=[^\[\]]*+\]\(|!\[)"  # the head of a link, also around an image
-    r"|(?<=\])\((?:[^()\s]|\([^()\s]*+\))*+(?:\s++\"[^\"]*+\")?\)"  # the tail with the target
-    r"|(?<=\\)(?=[*_`\#|\[\]()>~+.!-])))"  # the backslash of an escaped mark
-)
+
+class Match(NamedTuple):
+    """Where a term of the query begins in a passage, and which one it is."""
+
+    start: int
+    term: int
+
+
+class _Part(NamedTuple):
+    first: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Query:
-    """The query's terms: ``hashes`` (q,) uint32 ascending, ``weights`` (q,) float64, all > 0."""
+class _Line:
+    """A shown passage: its sentences' begins and ends, and the words one character stands for."""
 
-    hashes: NDArray[np.uint32]
-    weights: NDArray[np.float64]
+    text: str
+    firsts: Sequence[int]
+    ends: Sequence[int]
+    rate: float
+    room: int
 
     @classmethod
-    def of(cls, weights: Mapping[int, float]) -> _Query:
-        """Sort the terms that have a weight."""
-        terms = sorted(term for term, weight in weights.items() if weight > 0)
-        return cls(
-            np.array(terms, dtype=np.uint32),
-            np.array([weights[term] for term in terms], dtype=np.float64),
-        )
+    def of(cls, text: str, begins: Sequence[int], terms: int, limit: int) -> _Line:
+        firsts = begins or (0,)
+        ends = [begin - (text[begin - 1] == " ") for begin in firsts[1:]]
+        room = limit - _FRAME
+        rate = 1 / _letters(terms / max(1, len(text)))
+        return cls(text, firsts, [*ends, len(text)], max(rate, MOST / room), room)
 
-    def find(self, hashes: NDArray[np.uint32]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return where in ``hashes`` a query term stands, and which one, each (m,)."""
-        if not len(self.hashes):
-            return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
-        terms = np.searchsorted(self.hashes[:-1], hashes)
-        places = np.flatnonzero(self.hashes[terms] == hashes)
-        return places, terms[places]
+    def words(self, first: int, end: int) -> float:
+        """Return the words of a range, more where they are long."""
+        return max(self.text.count(" ", first, end) + 1, (end - first) * self.rate)
 
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """The passage without marks, and the way from its offsets to the shown ones.
-
-    ``firsts``, ``lasts`` and ``lost`` (c,) int64: the ranges of the passage that were replaced, the
-    first of them at 0 (it may be empty), and the characters lost up to the end of each.
-    """
-
-    text: str
-    firsts: NDArray[np.int64]
-    lasts: NDArray[np.int64]
-    lost: NDArray[np.int64]
-
-    def places(self, offsets: Sequence[int] | NDArray[np.uint32]) -> NDArray[np.int64]:
-        """Return the shown offset of each offset, (n,); inside a replaced range that of its end."""
-        given = np.asarray(offsets, dtype=np.int64)
-        before = np.searchsorted(self.firsts, given, side="right") - 1
-        moved: NDArray[np.int64] = np.maximum(given, self.lasts[before]) - self.lost[before]
-        return moved
-
-    def hidden(self, offsets: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """Tell of each offset whether it lies inside a replaced range, (n,)."""
-        before = np.searchsorted(self.firsts, offsets, side="right") - 1
-        inside: NDArray[np.bool_] = offsets < self.lasts[before]
-        return inside
+    def letters(self, words: float, first: int, end: int) -> int:
+        """Return about how many characters have as many words in a range."""
+        return int(words * (end - first) / self.words(first, end))
 
 
 @dataclass(frozen=True, slots=True)
-class _Layout:
-    """The shown text, begins and ends of its sentences, and the lengths a snippet should have."""
+class _Said:
+    """What sentences say of the query: the matches of those that have any, and the weights."""
 
-    text: str
-    firsts: list[int]
-    lasts: list[int]
-    aim: int
-    room: int
+    matches: Mapping[int, Sequence[Match]]
+    weights: Sequence[float]
+
+    @classmethod
+    def of(cls, line: _Line, matches: Sequence[Match], weights: Sequence[float]) -> _Said:
+        found: dict[int, list[Match]] = {}
+        for match in matches:
+            sentence = max(0, bisect_right(line.firsts, match.start) - 1)
+            found.setdefault(sentence, []).append(match)
+        return cls(found, weights)
+
+    def terms(self, sentence: int) -> frozenset[int]:
+        """Return which terms stand in a sentence."""
+        return frozenset(match.term for match in self.matches.get(sentence, ()))
+
+    def gain(self, sentence: int, without: frozenset[int] = frozenset()) -> float:
+        """Return the weight of what a sentence holds beside some terms."""
+        if sentence not in self.matches:
+            return 0.0
+        return sum(self.weights[term] for term in sorted(self.terms(sentence) - without))
 
 
 def snippet(
     text: str,
-    sentences: Sequence[Span],
-    hashes: NDArray[np.uint32],
-    starts: NDArray[np.uint32],
-    weights: Mapping[int, float],
+    begins: Sequence[int],
     *,
+    chosen: int = 0,
+    matches: Sequence[Match] = (),
+    weights: Sequence[float] = (),
+    terms: int = 0,
     limit: int = 320,
 ) -> str:
-    """Return one line of at most ``limit`` characters from a passage, chosen for the query.
+    """Return one line of at most ``limit`` characters from a passage.
 
     Args:
-        text: the passage.
-        sentences: its sentences.
-        hashes: its terms' hashes, (T,) uint32.
-        starts: where each term begins, (T,) uint32.
-        weights: weight of each query term by hash; without a match the passage's opening is shown.
+        text: the passage as it is shown, a line with single spaces.
+        begins: where its sentences begin, ascending.
+        chosen: the sentence that is shown whatever else is; 0 shows the opening.
+        matches: where the query's terms begin, ascending.
+        weights: weight of each of the query's terms.
+        terms: how many terms the passage has; tells scripts without spaces.
         limit: characters at most, ellipses included.
 
     Raises:
@@ -134,138 +134,151 @@ def snippet(
     """
     if limit < _SHORTEST_LIMIT:
         raise BadInputError(f"A snippet needs at least {_SHORTEST_LIMIT} characters, not {limit}.")
-    shown = _shown(text)
-    room = limit - _FRAME
-    dense = len(starts) > _DENSE * len(text)
-    layout = _Layout(
-        text=shown.text,
-        firsts=shown.places([sentence.start for sentence in sentences]).tolist() or [0],
-        lasts=shown.places([sentence.end for sentence in sentences]).tolist(),
-        aim=min(_DENSE_AIM if dense else _SPACED_AIM, room * 4 // 5),
-        room=room,
-    )
-    query = _Query.of(weights)
-    places, terms = query.find(hashes)
-    seen = ~shown.hidden(starts[places])
-    matches = shown.places(starts[places[seen]]).tolist()
-    begin, need = _best_window(layout, matches, terms[seen].tolist(), query.weights.tolist())
-    end = _window_end(layout, begin, need)
-    begin = _window_begin(layout, begin, end)
-    # Replaced marks side by side may have left two spaces.
-    words = layout.text[begin:end].split()
-    if begin not in (0, *layout.firsts):
-        words.insert(0, _ELLIPSIS)
-    if end not in (len(layout.text), *layout.lasts):
+    line = _Line.of(text, begins, terms, limit)
+    said = _Said.of(line, matches, weights)
+    first, end = line.firsts[chosen], line.ends[chosen]
+    if line.words(first, end) > MOST:
+        parts = [_inside(line, chosen, said, AIM)]
+    else:
+        second = _second(line, chosen, said)
+        parts = [_around(line, chosen, said)] if second is None else [_Part(first, end), second]
+    return _joined(line, sorted(parts))
+
+
+def _letters(density: float) -> float:
+    """Return the characters that count as a word at so many terms a character."""
+    (low, most), (high, least) = _SPACED, _DENSE
+    share = (min(max(density, low), high) - low) / (high - low)
+    return most + share * (least - most)
+
+
+def _joined(line: _Line, parts: Sequence[_Part]) -> str:
+    """Return the parts as one line, with an ellipsis wherever text is missing."""
+    words: list[str] = []
+    for place, (first, end) in enumerate(parts):
+        if place or first not in line.firsts:
+            words.append(_ELLIPSIS)
+        words += line.text[first:end].split()
+    if parts[-1].end not in line.ends:
         words.append(_ELLIPSIS)
     return " ".join(words)
 
 
-def best_passage(
-    passages: PassageFile, numbers: Sequence[int] | Numbers, weights: Mapping[int, float]
-) -> int:
-    """Return the passage that covers the most query weight, each distinct term counted once.
+def _second(line: _Line, chosen: int, said: _Said) -> _Part | None:
+    """Return the part elsewhere that says what the chosen sentence leaves out, if that is much."""
+    room = MOST - line.words(line.firsts[chosen], line.ends[chosen])
+    if room < _LEAST_PART:
+        return None
+    held = said.terms(chosen)
+    most, best = _WORTH * said.gain(chosen), -1
+    for sentence in said.matches:
+        gain = said.gain(sentence, held)
+        if gain > most + _ROUNDING:
+            most, best = gain, sentence
+    if not held or best < 0 or abs(best - chosen) == 1:
+        return None
+    first, end = line.firsts[best], line.ends[best]
+    return _Part(first, end) if line.words(first, end) <= room else _inside(line, best, said, room)
 
-    Of equal ones the first in ``numbers`` is returned.
 
-    Raises:
-        BadInputError: there is no passage to choose from.
+def _around(line: _Line, chosen: int, said: _Said) -> _Part:
+    """Return the sentence with as many beside it as make a snippet, better ones first."""
+    low = high = chosen
+    first, end = line.firsts[low], line.ends[high]
+    held = said.terms(chosen)
+    while line.words(first, end) < LEAST:
+        sides: list[tuple[float, int]] = []
+        if high + 1 < len(line.firsts) and line.words(first, line.ends[high + 1]) <= MOST:
+            sides.append((-said.gain(high + 1, held), high + 1))
+        if low and line.words(line.firsts[low - 1], end) <= MOST:
+            sides.append((-said.gain(low - 1, held), low - 1))
+        if not sides:
+            enough = line.words(first, end) >= ENOUGH
+            return _Part(first, end) if enough else _filled(line, first, end)
+        # Of equal ones the sentence after: ``min`` takes the first.
+        _, side = min(sides, key=lambda pair: pair[0])
+        low, high = min(low, side), max(high, side)
+        first, end = line.firsts[low], line.ends[high]
+        held |= said.terms(side)
+    return _Part(first, end)
+
+
+def _filled(line: _Line, first: int, end: int) -> _Part:
+    """Return the range with a part of what follows it, or of what stands before it."""
+    text = line.text
+    if end < len(text):
+        until = min(len(text), end + 1 + int((AIM - line.words(first, end)) / line.rate))
+        aim = first + line.letters(AIM, first, until)
+        return _Part(first, max(end, _word_end(text, min(aim, first + line.room), end)))
+    since = max(0, first - 1 - int((AIM - line.words(first, end)) / line.rate))
+    aim = end - line.letters(AIM, since, end)
+    return _Part(min(first, _word_begin(text, max(aim, end - line.room), first)), end)
+
+
+def _inside(line: _Line, sentence: int, said: _Said, words: float) -> _Part:
+    """Return the part of a long sentence that holds most of what it says of the query."""
+    text = line.text
+    lowest, highest = line.firsts[sentence], line.ends[sentence]
+    size = min(line.letters(words, lowest, highest), line.room, highest - lowest)
+    begin, need = _heaviest(said.matches.get(sentence, ()), said.weights, lowest, size)
+    if begin > lowest:
+        begin = max(lowest, _clause_begin(line, begin, need, lowest, size))
+    begin = min(begin, highest - size)
+    if begin > lowest:
+        begin = max(lowest, _word_begin(text, begin, max(begin, min(need, highest))))
+    if highest <= begin + size:
+        return _Part(begin, highest)
+    end = _word_end(text, begin + size, begin)
+    if end <= need:
+        space = text.find(" ", need, begin + line.room)
+        end = space if space >= 0 else cluster_start(text, begin + line.room, need)
+    return _Part(begin, min(end, highest))
+
+
+def _heaviest(
+    matches: Sequence[Match], weights: Sequence[float], lowest: int, size: int
+) -> tuple[int, int]:
+    """Return begin and last needed character of the window with the most weight, the first one.
+
+    Windows begin with the sentence or with a match; each distinct term counts once. Begins ascend
+    with the matches, so two marks run over them.
     """
-    if not len(numbers):
-        raise BadInputError("There is no passage to choose from.")
-    query = _Query.of(weights)
-    best, most = int(numbers[0]), -1.0
-    for number in numbers:
-        _, terms = query.find(passages.terms(int(number))[0])
-        covered = float(query.weights[np.unique(terms)].sum())
-        if covered > most:
-            best, most = int(number), covered
+    best, most = (lowest, lowest), 0.0
+    counts = dict.fromkeys((match.term for match in matches), 0)
+    total = 0.0
+    low = high = 0
+    for begin in (lowest, *(match.start for match in matches)):
+        while high < len(matches) and matches[high].start < begin + size * 11 // 12:
+            term = matches[high].term
+            total += 0.0 if counts[term] else weights[term]
+            counts[term] += 1
+            high += 1
+        while low < high and matches[low].start < begin:
+            term = matches[low].term
+            counts[term] -= 1
+            total -= 0.0 if counts[term] else weights[term]
+            low += 1
+        if total > most + _ROUNDING:
+            most = total
+            # The last place at which a term of the window appears for the first time.
+            earliest = {match.term: match.start for match in reversed(matches[low:high])}
+            best = (begin, max(earliest.values()))
     return best
 
 
-def _shown(text: str) -> _Shown:
-    """Take white space runs and Markdown marks out of a passage."""
-    parts: list[str] = []
-    ranges: list[tuple[int, int, int]] = []
-    done = gone = 0
-    # Marks that need a line's begin find one at the passage's begin, too.
-    for match in _MARKUP.finditer(f"\n{text}"):
-        first, last = max(0, match.start() - 1), match.end() - 1
-        gap = " " if first and match["link"] is None and _is_gap(text, first, last) else ""
-        parts += (text[done:first], gap)
-        gone += last - first - len(gap)
-        ranges.append((first, last, gone))
-        done = last
-    parts.append(text[done:])
-    columns = np.array(ranges, dtype=np.int64).T
-    return _Shown("".join(parts), columns[0], columns[1], columns[2])
-
-
-def _is_gap(text: str, first: int, last: int) -> bool:
-    """Tell whether words stand apart without these marks; of ``2*3`` the digits must."""
-    marks = text[first:last]
-    if marks.strip("*`"):
-        return True
-    return marks == "*" and text[first - 1].isalnum() and text[last : last + 1].isalnum()
-
-
-def _best_window(
-    layout: _Layout, matches: Sequence[int], terms: Sequence[int], weights: Sequence[float]
-) -> tuple[int, int]:
-    """Return the begin of the heaviest window and the offset up to which it must reach.
-
-    Every match proposes a window: from its sentence's begin, or where that is far, from a few
-    words before it. Begins ascend with the matches, so two marks run over them.
-    """
-    counts = [0] * len(weights)
-    total = most = 0.0
-    best = (0, 0, 0)
-    low = high = 0
-    for place in matches:
-        sentence = bisect_right(layout.firsts, place) - 1
-        begin = layout.firsts[max(0, sentence)]
-        if not 0 <= place - begin <= layout.aim // 2:
-            begin = _word_begin(layout.text, place - layout.aim // 4, place)
-        while high < len(matches) and matches[high] < begin + layout.aim * 11 // 12:
-            total += 0.0 if counts[terms[high]] else weights[terms[high]]
-            counts[terms[high]] += 1
-            high += 1
-        while matches[low] < begin:
-            counts[terms[low]] -= 1
-            total -= 0.0 if counts[terms[low]] else weights[terms[low]]
-            low += 1
-        if total > most + _ROUNDING:
-            most, best = total, (begin, low, high)
-    begin, low, high = best
-    # The last place at which a term of the window appears for the first time.
-    earliest = {terms[at]: matches[at] for at in reversed(range(low, high))}
-    return begin, max(earliest.values(), default=begin)
-
-
-def _window_end(layout: _Layout, begin: int, need: int) -> int:
-    """Return the end: of a sentence near the aim, else of the last word before it."""
-    text, aim = layout.text, layout.aim
-    shortest = max(begin + aim * 3 // 5, need + 1)
-    near = [last for last in layout.lasts if shortest <= last <= begin + aim * 5 // 4]
-    inside = [last for last in near if last <= begin + aim]
-    if near:
-        return inside[-1] if inside else near[0]
-    if len(text) <= begin + aim:
-        return len(text)
-    end = _word_end(text, begin + aim, begin)
-    if end > need:
-        return end
-    space = text.find(" ", need, begin + layout.room)
-    return space if space >= 0 else cluster_start(text, begin + layout.room, need)
-
-
-def _window_begin(layout: _Layout, begin: int, end: int) -> int:
-    """Move the begin back where the end of the passage left room before it."""
-    if end - begin >= layout.aim * 3 // 4:
+def _clause_begin(line: _Line, begin: int, need: int, lowest: int, size: int) -> int:
+    """Return where the clause of a match begins, else a little before the match."""
+    reach = int(min(size * _CLAUSE_REACH, size * 11 / 12 - (need - begin)))
+    if reach <= 0:
         return begin
-    earlier = [first for first in layout.firsts if end - layout.aim <= first <= begin]
-    if earlier:
-        return earlier[0]
-    return min(begin, _word_begin(layout.text, end - layout.aim, begin))
+    floor = max(lowest, begin - reach)
+    found = max(
+        (place + len(mark), mark)
+        for mark in _CLAUSES
+        for place in (line.text.rfind(mark, floor, begin),)
+    )
+    clause = found[0] if found[0] > floor else -1
+    return clause if clause >= 0 else begin - min(reach, int(size * _LEAD))
 
 
 def _word_begin(text: str, at: int, highest: int) -> int:
@@ -278,5 +291,7 @@ def _word_begin(text: str, at: int, highest: int) -> int:
 
 def _word_end(text: str, at: int, lowest: int) -> int:
     """Return the end of the last word up to ``at``, or of a character where no space comes."""
+    if at >= len(text):
+        return len(text)
     space = text.rfind(" ", max(lowest + 1, at - _WORD_REACH), at + 1)
     return space if space >= 0 else cluster_start(text, at, lowest)
