@@ -87,7 +87,7 @@ def layout_of(path: Path, data: memoryview) -> Layout:
 
     Raises:
         DamagedFileError: the file is cut or changed.
-        ForeignWorldError: the file is no passage file, or of a format that is no longer read.
+        ForeignWorldError: the file is no passage file, or of an older format.
         NewerFormatError: a newer program wrote it.
     """
     count, offset = _checked_frame(path, data)
@@ -159,8 +159,7 @@ def _checked_frame(path: Path, data: memoryview) -> tuple[int, int]:
         )
     if form < FORMAT:
         raise ForeignWorldError(
-            f"Passage file {path} has format {form}, which this program no longer reads; it reads "
-            f"{FORMAT}.",
+            f"Passage file {path} has format {form}, this program reads only {FORMAT}.",
             hint="Build the world again: corpus-builder build.",
         )
     if size < HEADER.size + table_size(0) + FOOTER.size:

@@ -201,7 +201,7 @@ class PassageFile:
 
         Raises:
             DamagedFileError: the file is missing, cut or changed.
-            ForeignWorldError: the file is no passage file, or of a format that is no longer read.
+            ForeignWorldError: the file is no passage file, or of an older format.
             NewerFormatError: a newer program wrote it.
         """
         path = Path(path)
