@@ -17,6 +17,7 @@ from world_core.types import (
     Hit,
     Instant,
     Link,
+    Mode,
     Outcome,
     ScoreParts,
     SearchAnswer,
@@ -124,6 +125,7 @@ class StubEngine:
         self.label = ""
         self.encoder: EncoderReport | None = None
         self.probes = 0
+        self.degraded: Mode | None = None
 
     async def search(
         self, calls: Sequence[SearchCall], timings: Timings | None = None
@@ -185,7 +187,7 @@ class StubEngine:
         hits = tuple(hit(number) for number in chosen)
         if self.label:
             hits = tuple(dataclasses.replace(one, snippet=self.label) for one in hits)
-        return SearchAnswer(Outcome.OK if hits else Outcome.EMPTY, hits)
+        return SearchAnswer(Outcome.OK if hits else Outcome.EMPTY, hits, self.degraded)
 
 
 def served(name: str = "stub", *, engine: StubEngine | None = None) -> ServedWorld:

@@ -20,13 +20,14 @@ from world_core.errors import (
     PageStoreError,
     WorldError,
 )
-from world_core.types import FetchCall, Outcome, SearchCall, Timings
+from world_core.types import FetchCall, Mode, Outcome, SearchCall, Timings
 from world_server import engine_remote
 from world_server.engine_protocol import Kind, SearchAsked, encoded
 from world_server.engine_remote import EngineLink, RemoteWorlds
 from world_server.engine_server import EngineServer
 from world_server.errors import EngineLostError, FrameError, UnknownWorldError
 from world_server.frames import Frame
+from world_server.query_encoder import EncoderReport
 from world_server.readiness import Readiness
 from world_server.worlds import ServedWorld, Worlds, open_worlds
 
@@ -87,6 +88,21 @@ async def test_calls_are_answered_as_by_the_engine_itself(address: Path, connect
     assert timings.seconds == {"stub": 0.0}
     page = FetchCall("https://site0.example/page/7")
     assert await worlds.get("b").engine.fetch(page) == await engine.fetch(page)
+    await server.close()
+
+
+async def test_the_encoder_is_asked_where_it_is(address: Path, connect: Connect) -> None:
+    engine = StubEngine(0.0)
+    server = await listening(address, served(engine=engine))
+    remote = (await connect()).get().engine
+    assert await remote.encoder_report() is None
+    engine.encoder = EncoderReport(state="starting", batches=2, texts=5, hits=1, restarts=3)
+    assert await remote.encoder_report(probe=True) == engine.encoder
+    assert engine.probes == 1
+    call = SearchCall("x", allow_lexical=True)
+    engine.degraded = Mode.LEXICAL
+    assert (await remote.search([call]))[0].degraded is Mode.LEXICAL
+    assert engine.searches == [call]
     await server.close()
 
 

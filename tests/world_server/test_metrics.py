@@ -5,6 +5,7 @@ import re
 from tests.conftest import ROOT
 from world_core.types import Timings
 from world_server.metrics import BUCKETS, TABLE, Metrics
+from world_server.query_encoder import EncoderReport
 
 
 def lines(metrics: Metrics) -> list[str]:
@@ -55,6 +56,27 @@ def test_gauges_switches_and_departures() -> None:
     assert "world_expired_total 4" in text
     assert "world_client_left_total 5" in text
     assert 'world_switches_total{result="done"} 1' in text
+
+
+def test_encoders_are_told_by_world() -> None:
+    metrics = Metrics()
+    metrics.degraded = 7
+    busy = EncoderReport(batches=4, texts=10, hits=3, misses=10, restarts=2)
+    reports = {"b": busy, "a": EncoderReport(state="starting")}
+    shown = metrics.render(running=0, waiting=0, refused=0, expired=0, encoders=reports)
+    text = shown.decode().splitlines()
+    assert "world_degraded_total 7" in text
+    assert 'world_encoder_ready{world="a"} 0' in text
+    assert 'world_encoder_batch_size{world="a"} 0' in text
+    assert [line for line in text if 'world="b"' in line] == [
+        'world_encoder_ready{world="b"} 1',
+        'world_encoder_batches_total{world="b"} 4',
+        'world_encoder_texts_total{world="b"} 10',
+        'world_encoder_batch_size{world="b"} 2.5',
+        'world_encoder_hits_total{world="b"} 3',
+        'world_encoder_misses_total{world="b"} 10',
+        'world_encoder_restarts_total{world="b"} 2',
+    ]
 
 
 def test_every_line_is_of_the_text_format_and_every_name_is_in_the_table() -> None:

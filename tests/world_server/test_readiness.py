@@ -84,6 +84,12 @@ async def test_a_canary_that_takes_too_long_is_a_fault() -> None:
     assert report.worlds == {"a": "deadline: no answer within 0.01 s"}
 
 
+async def test_the_encoder_is_asked_for_something_new() -> None:
+    engine = StubEngine(0.0)
+    assert (await make(engine, Clock()).report()).is_ready
+    assert engine.probes == 1
+
+
 async def test_wrong_pages_are_a_fault() -> None:
     wrong = manifest("a").model_copy(
         update={"canaries": (Canary(query="q", page_ids=(meta(7).page_id,)),)}

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 
+import httpx
 import pytest
 
 from tests.world_server.conftest import Running, Starter
@@ -64,6 +65,36 @@ async def test_the_call_reaches_the_engine_as_it_was_sent(running: Running) -> N
     call = running.engine.searches[0]
     assert (call.query, call.count, call.offset, call.mode) == (" x ", 7, 3, Mode.DENSE)
     assert (call.published_from, call.published_to) == (1_614_816_000, 1_614_938_400)
+
+
+async def test_a_degraded_answer_says_so_to_everybody_and_to_the_control_plane(
+    start: Starter,
+) -> None:
+    running = start(control_key="c", keys=("k",))
+    whole = (await _search(running, "c", allow_lexical=True)).json()
+    assert running.engine.searches[-1].allow_lexical
+    running.engine.degraded = Mode.LEXICAL
+    by_control = await _search(running, "c", allow_lexical=True)
+    by_agent = await _search(running, "k", allow_lexical=True)
+    assert by_control.json() == by_agent.json() == {**whole, "degraded": "lexical"}
+    assert SearchResponse.model_validate_json(by_agent.content).degraded == "lexical"
+    assert by_control.headers["x-world-degraded"] == "lexical"
+    assert "x-world-degraded" not in by_agent.headers
+    batch = await running.client.post(
+        "/v1/search/batch",
+        json={"searches": [{"query": "x", "count": 1}]},
+        headers={"X-API-KEY": "c"},
+    )
+    assert batch.json()["answers"][0]["degraded"] == "lexical"
+    assert batch.headers["x-world-degraded"] == "lexical"
+    metrics = await running.client.get("/metrics", headers={"X-API-KEY": "c"})
+    assert "world_degraded_total 3" in metrics.text
+
+
+async def _search(running: Running, key: str, **fields: object) -> httpx.Response:
+    return await running.client.post(
+        "/v1/search", json={"query": "x", **fields}, headers={"X-API-KEY": key}
+    )
 
 
 async def test_nothing_found_is_200_and_empty(running: Running) -> None:
