@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from world_core.analysis import Analyzer
+from world_core.analysis import Analyzer, term_hash
 from world_core.indexes.lexical import LexicalIndex
 from world_core.lexical_settings import ExpansionSettings
-from world_core.passages import PassageFile, term_root
+from world_core.passages import PassageFile
 from world_core.types import Bitmap, LexicalField, LexicalQuery, Numbers
 
 FIELD = "body"
@@ -87,16 +88,16 @@ class Expansion:
     def _model(
         self, units: Numbers, shares: NDArray[np.float64]
     ) -> tuple[dict[int, float], Mapping[int, _Place]]:
-        """Return the chance of the terms of each root, and where one was met first."""
+        """Return the chance of each term by its hash, and where it was met first."""
         model: dict[int, float] = {}
         places: dict[int, _Place] = {}
         for unit, share in zip(units.tolist(), shares.tolist(), strict=True):
             first, end = self.first_passage[unit : unit + 2].tolist()
             held: list[NDArray[np.uint32]] = []
             for passage in range(first, min(end, first + PASSAGES)):
-                roots, _ = self.passages.terms(passage)
-                held.append(roots)
-                distinct, tokens = np.unique(roots, return_index=True)
+                hashes, _ = self.passages.terms(passage)
+                held.append(hashes)
+                distinct, tokens = np.unique(hashes, return_index=True)
                 for number, token in zip(distinct.tolist(), tokens.tolist(), strict=True):
                     places.setdefault(number, _Place(passage, token))
             if held:
@@ -110,16 +111,20 @@ class Expansion:
     def _useful(
         self, model: Mapping[int, float], places: Mapping[int, _Place]
     ) -> Iterator[tuple[str, float]]:
-        """Yield a word of each likely root that tells pages apart, with the chance of the root."""
+        """Yield the words of the likeliest terms that tell pages apart, with their chances."""
         limit = COMMON * self.index.count
-        for number, chance in sorted(model.items(), key=lambda item: (-item[1], item[0])):
-            place = places[number]
-            text = self.passages.text(place.passage)
-            term, start, end = self.analyzer.tokens(text)[place.token]
-            if term_root(term) != number or (term.isascii() and len(term) < SHORTEST):
-                continue
-            if 0 < self.index.holders(FIELD, [term])[0] <= limit:
-                yield text[start:end], chance
+        text = lru_cache(self.passages.text)
+        tokens = lru_cache(lambda passage: self.analyzer.tokens(text(passage)))
+        likely = sorted(model.items(), key=lambda item: (-item[1], item[0]))
+        size = 2 * self.settings.terms
+        for start in range(0, len(likely), size):
+            part = likely[start : start + size]
+            met = [tokens(places[number].passage)[places[number].token] for number, _ in part]
+            holders = self.index.holders(FIELD, [token.term for token in met])
+            for (number, chance), token, held in zip(part, met, holders, strict=True):
+                short = token.term.isascii() and len(token.term) < SHORTEST
+                if term_hash(token.term) == number and not short and 0 < held <= limit:
+                    yield text(places[number].passage)[token.start : token.end], chance
 
 
 def _mass(part: LexicalField) -> float:

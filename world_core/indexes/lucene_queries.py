@@ -101,7 +101,7 @@ class Queries:
         Lucene takes weights of at least 1, so the smallest is taken out of the brackets.
         """
         least = min(clause.weight for clause in group)
-        builder = self._across_query(self._bytes(group[0].terms[0]))
+        builder = self._across_query().addTerm(self._bytes(group[0].terms[0]))
         for clause in group:
             builder.addField(clause.field, clause.weight / least)
         return self._boost(builder.build(), least)
