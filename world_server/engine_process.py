@@ -76,6 +76,15 @@ async def _serve(worlds: Worlds, settings: Settings, path: Path, parent: FrameSo
         await asyncio.wait([following])
         await server.close()
         await worlds.close()
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    """Take the socket and its folder away, by which askers see that no engine will come."""
+    with suppress(OSError):  # the parent may have done so
+        path.unlink()
+    with suppress(OSError):
+        path.parent.rmdir()
 
 
 async def follow(server: EngineServer, seconds: float) -> None:

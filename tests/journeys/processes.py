@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -86,6 +87,17 @@ def children(pid: int) -> list[int]:
             if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
                 found.append(int(child))
     return sorted(found)
+
+
+def engine_of(pid: int) -> int | None:
+    """Return the engine process of a server, ``None`` while it has none."""
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text(encoding="ascii").split():
+            with contextlib.suppress(FileNotFoundError):
+                command = Path(f"/proc/{child}/cmdline").read_bytes()
+                if b"world_server.engine_process" in command:
+                    return int(child)
+    return None
 
 
 def open_files(pids: Sequence[int], folder: Path) -> list[str]:

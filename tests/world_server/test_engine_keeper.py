@@ -74,6 +74,12 @@ def until(check: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
+def looked(keeper: EngineKeeper) -> EngineKeeper:
+    """Let the keeper look, and return it."""
+    keeper.look()
+    return keeper
+
+
 def killed(keeper: EngineKeeper) -> None:
     """Kill the process and wait until the system says it is dead; the keeper has yet to look."""
     assert keeper._process is not None
@@ -134,17 +140,13 @@ def test_one_that_dies_is_started_again_and_again_after_a_pause(
         for pause in PAUSES[:2]:
             first = keeper.pid
             killed(keeper)
-            keeper.look()
-            assert not keeper.is_ready
-            assert keeper.pid is None
+            assert not looked(keeper).is_ready
             if pause:
                 clock.now += pause - 0.5
-                keeper.look()
-                assert keeper.pid is None, "too early"
+                assert looked(keeper).pid is None, "too early"
                 clock.now += 0.5
-            keeper.look()
-            assert keeper.pid not in (None, first)
-            until(lambda: keeper.look() or keeper.is_ready)  # type: ignore[func-returns-value]
+            assert looked(keeper).pid not in (None, first)
+            until(lambda: looked(keeper).is_ready)
     assert "ended with -9 (no reason given); another is started in 0 s" in caplog.text
     assert "ended with -9 (no reason given); another is started in 1 s" in caplog.text
 
@@ -155,7 +157,7 @@ def ends(keeper: EngineKeeper, clock: Clock, *, good_for: float = 0.0) -> None:
     killed(keeper)
     keeper.look()
     clock.now += max(PAUSES)
-    until(lambda: keeper.look() or keeper.is_ready)  # type: ignore[func-returns-value]
+    until(lambda: looked(keeper).is_ready)
 
 
 def test_one_that_dies_again_and_again_is_given_up(make: Make, clock: Clock) -> None:
