@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from corpus_builder import publish, recipe_dump, room
@@ -18,6 +18,7 @@ from corpus_builder.errors import EmptyWorldError
 from corpus_builder.extract import ExtractSettings
 from corpus_builder.indexing import (
     check_lexical,
+    dense_rows,
     lexical_files_depend_on,
     unit_terms,
     write_lexical,
@@ -25,6 +26,7 @@ from corpus_builder.indexing import (
 )
 from corpus_builder.inputs import open_source
 from corpus_builder.installed import check_packages
+from corpus_builder.models import Models
 from corpus_builder.passage_blocks import Blocks, write_blocks
 from corpus_builder.progress import Progress
 from corpus_builder.questions_file import AsksQuestions, write_questions
@@ -38,6 +40,7 @@ from corpus_builder.snapshot import (
     blocks_of,
     make_snapshot,
 )
+from corpus_builder.sparse_stage import sparse_stage, weighed
 from corpus_builder.stages import PageExtractor, ReadFacts, read_shards
 from corpus_builder.tables import write_tables
 from corpus_builder.vector_cache import VectorCache, default_folder
@@ -45,8 +48,6 @@ from corpus_builder.workspace import Facts, Workspace, digest_of, kill_point
 from corpus_builder.world_manifest import Built, manifest_of
 from world_core import manifest as manifests
 from world_core.analysis import Analyzer
-from world_core.encoders.base import Encoder
-from world_core.encoders.loading import load as load_encoder
 from world_core.generation import Generation
 from world_core.manifest import Manifest
 from world_core.pages import PageStore
@@ -58,7 +59,7 @@ TOLD = frozenset({LOOP, NOWHERE, SAME_TIME})
 
 NO_CLOCK = "world clock is 1970-01-01: give --clock"
 
-FORMAT = 2
+FORMAT = 3
 """Raised when the output of the snapshot or a later stage changes for equal input."""
 
 
@@ -101,7 +102,7 @@ class _Run:
         self.progress = progress
         self.began = time.monotonic()
         self.report = Report(recipe.name)
-        self.encoder: Encoder | None = None
+        self.models = Models()
 
     def publish(self, home: Path) -> Report:
         sources = [open_source(entry, self.recipe.clock or 0) for entry in self.recipe.sources]
@@ -109,12 +110,7 @@ class _Run:
         check_lexical(self.recipe.lexical)
         if self.options.plan_check:
             room.check_inputs(self.recipe, self.options.out, self.options.workers)
-        if self.recipe.dense is not None:
-            self.encoder = load_encoder(
-                self.recipe.dense.encoder,
-                self.recipe.dense.arguments,
-                threads=self.options.workers,
-            )
+        self.models = Models.load(self.recipe, self.options.workers)
         read, digest = self._read(sources)
         snapshot, digest = self._snapshot(read, digest)
         blocks = self._passages(snapshot, digest)
@@ -124,15 +120,17 @@ class _Run:
         tables = self._tables(snapshot, blocks, digest)
         self._lexical(snapshot, blocks)
         dense = self._dense(blocks, digest)
+        sparse = self._sparse(blocks, digest)
         folder = self._assemble()
         self._questions(folder, sources)
         built = Built(
             snapshot=snapshot,
             blocks=blocks,
             world_id=str(tables["world_id"]),
-            encoder_id=self.encoder.id if self.encoder else "",
+            models=self.models,
             clock=self._clock(snapshot),
             dense=dense,
+            sparse=sparse,
             losses=self.report.losses,
         )
         manifest = manifest_of(self.recipe, built)
@@ -211,8 +209,8 @@ class _Run:
         return blocks
 
     def _tables(self, snapshot: Snapshot, blocks: Blocks, input_digest: str) -> Facts:
-        content = self.recipe.content_part()
-        encoder_id = self.encoder.id if self.encoder else ""
+        content = self.models.content_part(self.recipe)
+        encoder_id = self.models.encoder_id
         digest = digest_of(FORMAT, input_digest, blocks.digest, content, encoder_id)
         with self._stage("tables", "pages", snapshot.pages) as stage:
 
@@ -249,11 +247,11 @@ class _Run:
             stage.taken, stage.given = units, int(str(facts["units"]))
 
     def _dense(self, blocks: Blocks, input_digest: str) -> Facts | None:
-        dense, encoder = self.recipe.dense, self.encoder
+        dense, encoder = self.recipe.dense, self.models.encoder
         if dense is None or encoder is None:
             self.workspace.forget("dense")
             return None
-        settings = [dense.rows, dense.titles, dense.tier, dense.pages, dense.include_digest]
+        settings = [*dense.row_settings, dense.tier]
         digest = digest_of(FORMAT, input_digest, blocks.digest, encoder.id, settings)
         every = dense.rows == "all" and not dense.pages and not dense.include_digest
         # How many rows a choice of pages gives is known only when it is made.
@@ -262,23 +260,21 @@ class _Run:
             def produce(folder: Path) -> Facts:
                 passages = PassageFile.open(self.workspace.folder / "tables" / "passages.bin")
                 (folder / "dense").mkdir()
-                with VectorCache(self.options.cache, encoder.id, encoder.dim) as cache:
+                with (
+                    VectorCache(self.options.cache, encoder.id, encoder.dim) as cache,
+                    weighed(encoder, self.models.sparse, self.options.cache) as encoding,
+                ):
                     summary = write_vectors(
                         folder / "dense",
                         blocks_of(self.workspace.folder / "snapshot"),
                         passages,
                         dense=dense,
-                        encoder=encoder,
+                        encoder=encoding,
                         cache=cache,
                         tell=self._teller(stage),
                     )
                 passages.close()
-                return {
-                    "kind": summary.kind,
-                    "dim": summary.dim,
-                    "rows": summary.rows,
-                    "vectors_digest": summary.vectors_digest,
-                }
+                return asdict(summary)
 
             facts = self.workspace.stage("dense", digest, produce)
             stage.taken, stage.given = blocks.passages, int(str(facts["rows"]))
@@ -286,12 +282,42 @@ class _Run:
                 stage.dropped = {"no row by recipe": stage.taken - stage.given}
         return facts
 
+    def _sparse(self, blocks: Blocks, input_digest: str) -> Facts | None:
+        recipe, dense, encoder = self.recipe.sparse, self.recipe.dense, self.models.sparse
+        if recipe is None or dense is None or encoder is None:
+            self.workspace.forget("sparse")
+            return None
+        settings = [recipe.bits, recipe.top, *dense.row_settings]
+        digest = digest_of(FORMAT, input_digest, blocks.digest, encoder.id, settings)
+        with self._stage("sparse", "passages") as stage:
+
+            def produce(folder: Path) -> Facts:
+                passages = PassageFile.open(self.workspace.folder / "tables" / "passages.bin")
+                pages = blocks_of(self.workspace.folder / "snapshot")
+                facts = sparse_stage(
+                    folder,
+                    dense_rows(pages, passages, dense),
+                    passages.count,
+                    recipe,
+                    encoder,
+                    cache=self.options.cache,
+                    tell=self._teller(stage),
+                )
+                passages.close()
+                return facts
+
+            facts = self.workspace.stage("sparse", digest, produce)
+            stage.taken, stage.given = blocks.passages, int(str(facts["passages"]))
+            if stage.taken > stage.given:
+                stage.dropped = {"no weights": stage.taken - stage.given}
+        return facts
+
     def _assemble(self) -> Path:
         """Link the files of the stages into one folder; cheap to do again after a kill."""
         folder = self.workspace.folder / "world"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        for stage in ("tables", "lexical", "dense"):
+        for stage in ("tables", "lexical", "dense", "sparse"):
             root = self.workspace.folder / stage
             for path in sorted(root.rglob("*")):
                 target = folder / path.relative_to(root)

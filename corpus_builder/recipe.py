@@ -137,6 +137,11 @@ class DenseRecipe:
     include_digest: str = ""
     include_keys: frozenset[str] = frozenset()
 
+    @property
+    def row_settings(self) -> list[object]:
+        """What decides which passages get a row, and the text of it."""
+        return [self.rows, self.titles, self.pages, self.include_digest]
+
 
 @dataclass(frozen=True, slots=True)
 class SparseRecipe:

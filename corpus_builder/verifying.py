@@ -23,7 +23,10 @@ def content_id(folder: Path, manifest: Manifest) -> str:
     recipe = parse(text, base=folder, origin=str(folder / "recipe.toml"), inputs=False)
     digest = ContentDigest()
     digest.header(
-        recipe=recipe.content_part(),
+        recipe=recipe.content_part(
+            sparse_id=manifest.sparse.encoder_id if manifest.sparse else "",
+            reranker_id=manifest.reranker.reranker_id if manifest.reranker else "",
+        ),
         encoder_id=manifest.encoder_id,
         analyzer_id=manifest.analyzer_id,
     )

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from corpus_builder.indexing import constants
+from corpus_builder.models import Models
 from corpus_builder.passage_blocks import Blocks
-from corpus_builder.recipe import LexicalRecipe, Recipe
+from corpus_builder.recipe import LexicalRecipe, Recipe, RerankerRecipe, SparseRecipe
 from corpus_builder.snapshot import Snapshot
 from corpus_builder.workspace import Facts
 from world_core.analysis import DEFAULT_WEIGHTS, Analyzer
@@ -19,6 +20,7 @@ from world_core.manifest import (
     FusionSettings,
     Manifest,
 )
+from world_core.manifest_options import RerankerSettings, SparseSettings
 from world_core.types import Instant
 
 
@@ -30,18 +32,20 @@ class Built:
         snapshot: pages and versions.
         blocks: passages.
         world_id: of the content.
-        encoder_id: of the dense index, "" without one.
+        models: encoders and the id of the reranker.
         clock: the world clock.
         dense: facts of the dense stage, ``None`` without vectors.
+        sparse: facts of the sparse stage, ``None`` without weights.
         losses: pages lost by reason.
     """
 
     snapshot: Snapshot
     blocks: Blocks
     world_id: str
-    encoder_id: str
+    models: Models
     clock: Instant
     dense: Facts | None = None
+    sparse: Facts | None = None
     losses: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -53,7 +57,7 @@ def manifest_of(recipe: Recipe, built: Built) -> Manifest:
         name=recipe.name,
         world_id=built.world_id,
         files={},
-        encoder_id=built.encoder_id,
+        encoder_id=built.models.encoder_id,
         encoder=(
             EncoderSettings(kind=recipe.dense.encoder, arguments=dict(recipe.dense.arguments))
             if recipe.dense
@@ -63,7 +67,9 @@ def manifest_of(recipe: Recipe, built: Built) -> Manifest:
         languages=languages,
         lexical=_lexical(recipe.lexical),
         dense=DenseSettings.model_validate(built.dense) if built.dense else None,
+        sparse=_sparse(recipe.sparse, built) if recipe.sparse else None,
         fusion=FusionSettings(weight=recipe.fusion_weight),
+        reranker=_reranker(recipe.reranker, built.models) if recipe.reranker else None,
         counts=Counts(
             pages=snapshot.pages,
             versions=snapshot.versions,
@@ -91,4 +97,23 @@ def _lexical(lexical: LexicalRecipe) -> LexicalSettings:
         scoring="bm25f" if lexical.scoring == "bm25f" else "bm25",
         long_query=lexical.long_query,
         expansion=ExpansionSettings(**asdict(expansion)) if expansion is not None else None,
+    )
+
+
+def _sparse(sparse: SparseRecipe, built: Built) -> SparseSettings:
+    stated = {
+        "encoder_id": built.models.sparse_id,
+        "kind": sparse.encoder,
+        "arguments": dict(sparse.arguments),
+        "weight": sparse.weight,
+    }
+    return SparseSettings.model_validate({**stated, **(built.sparse or {})})
+
+
+def _reranker(reranker: RerankerRecipe, models: Models) -> RerankerSettings:
+    return RerankerSettings(
+        reranker_id=models.reranker_id,
+        kind=reranker.kind,
+        arguments=dict(reranker.arguments),
+        top=reranker.top,
     )

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from corpus_builder.indexing import BATCH, Row
+from corpus_builder.recipe import SparseRecipe
 from corpus_builder.sparse_cache import SparseCache
-from corpus_builder.sparse_stage import Weighing, write_weights
+from corpus_builder.sparse_stage import Weighing, sparse_stage, weighed, write_weights
 from world_core.encoders.sparse import SparseVector
+from world_core.encoders.tiny import TinyEncoder
 from world_core.encoders.tiny_sparse import TinySparse
 from world_core.indexes.sparse import SparseIndex
 
@@ -96,3 +98,35 @@ def test_no_rows_make_an_index_without_weights(tmp_path: Path, weighing: Weighin
 
     assert index.count == 90
     index.close()
+
+
+def test_what_the_dense_side_encodes_is_weighed_at_once(tmp_path: Path, encoder: Counting) -> None:
+    dense = TinyEncoder(32)
+    texts = ["old ferry", "new bridge"]
+    with weighed(dense, encoder, tmp_path) as accompanied:
+        vectors = accompanied.encode_passages(texts)
+        accompanied.encode_queries(["never weighed"])
+        assert (accompanied.id, accompanied.dim) == (dense.id, 32)
+    assert vectors.tobytes() == dense.encode_passages(texts).tobytes()
+    assert encoder.texts == texts
+    facts = sparse_stage(
+        tmp_path,
+        [[Row(0, texts[0]), Row(2, texts[1])]],
+        3,
+        SparseRecipe("tiny", bits=4, top=1),
+        encoder,
+        cache=tmp_path,
+        tell=lambda count: None,
+    )
+    assert encoder.texts == texts
+    assert (facts["bits"], facts["top"], facts["passages"], facts["postings"]) == (4, 1, 2, 2)
+    index = SparseIndex.open(tmp_path / "sparse", bits=4)
+    assert index.count == 3
+    index.close()
+
+
+def test_without_a_sparse_side_the_encoder_is_itself(tmp_path: Path) -> None:
+    dense = TinyEncoder(32)
+    with weighed(dense, None, tmp_path) as same:
+        assert same is dense
+    assert list(tmp_path.iterdir()) == []
