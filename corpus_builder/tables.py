@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from corpus_builder.passage_blocks import Blocks
+from corpus_builder.site_links import PageNumbers, choose_sitelinks
 from corpus_builder.snapshot import blocks_of, read_dead_links, read_pages
 from world_core import urls
 from world_core.analysis import Analyzer
 from world_core.content import ContentDigest
 from world_core.page_writer import PageWriter
 from world_core.passages import PassageFile, PassageWriter
+from world_core.sitelinks import write_sitelinks
 from world_core.types import PageRecord
 from world_core.views import UNKNOWN, Columns
 
@@ -65,7 +67,7 @@ def write_tables(
     recipe: Mapping[str, object],
     encoder_id: str,
 ) -> str:
-    """Write ``pages.sqlite``, ``passages.bin`` and the columns; return the world id.
+    """Write ``pages.sqlite``, ``passages.bin``, columns and sitelinks; return the world id.
 
     Args:
         folder: where they go.
@@ -82,12 +84,14 @@ def write_tables(
     analyzer = Analyzer(languages)
     digest.header(recipe=recipe, encoder_id=encoder_id, analyzer_id=analyzer.id)
     lists = _Lists()
+    known = PageNumbers()
     numbers = {language: number for number, language in enumerate(languages)}
     with PageWriter(folder / "pages.sqlite") as writer:
         for number, page in enumerate(read_pages(blocks_of(snapshot))):
             writer.add(page)
             digest.page(page)
             lists.add(number, page, numbers)
+            known.add(page)
         for link in read_dead_links(snapshot):
             writer.add_dead(link)
             digest.dead(link)
@@ -99,6 +103,7 @@ def write_tables(
     finally:
         passages.close()
     lists.columns(versions).write(folder)
+    write_sitelinks(folder, choose_sitelinks(read_pages(blocks_of(snapshot)), known))
     return digest.hexdigest()
 
 

@@ -42,7 +42,8 @@ class SearchRequest(_Message):
     """One search: ``count`` hits from rank ``offset`` on.
 
     With ``allow_lexical`` a hybrid search is answered by the lexical index alone while the encoder
-    fails, and the answer says so; without it such a search fails.
+    fails, and the answer says so; without it such a search fails. ``explain`` adds ``parts`` to
+    each hit, ``sitelinks`` the pages of its host that a root or section start leads to.
     """
 
     query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARACTERS)]
@@ -52,16 +53,47 @@ class SearchRequest(_Message):
     published_from: str | None = None
     published_to: str | None = None
     explain: bool = False
+    sitelinks: bool = False
     allow_lexical: bool = False
 
 
+class CharacterRange(_Message):
+    """A half-open range of characters of a page's text as ``/v1/fetch`` gives it."""
+
+    start: int
+    end: int
+
+
 class ScoreParts(_Message):
-    """Completed raw scores of both indexes and the ranks in their lists; sent for ``explain``."""
+    """How a hit's score came about; sent for ``explain``.
+
+    ``lexical`` (BM25, from 0 on), ``dense`` (cosine, from -1 on) and ``sparse`` are the raw scores
+    of the page, completed where its index did not list it; the ``_rank`` fields are the places in
+    the indexes' own lists, ``null`` where it is not in them. The ``_share`` fields are the scores
+    stretched to [0, 1] by the best candidate, which the fused score mixes; ``null`` where an index
+    was not asked. ``rerank`` is the reranker's score. ``passage`` is what the snippet was taken
+    from, ``dense_passage`` the one nearest in meaning.
+    """
 
     lexical: float
     dense: float
     lexical_rank: int | None = None
     dense_rank: int | None = None
+    sparse: float | None = None
+    sparse_rank: int | None = None
+    rerank: int | None = None
+    lexical_share: float | None = None
+    dense_share: float | None = None
+    sparse_share: float | None = None
+    passage: CharacterRange | None = None
+    dense_passage: CharacterRange | None = None
+
+
+class Sitelink(_Message):
+    """A page of the same host that a hit leads to."""
+
+    title: str
+    url: str
 
 
 class SearchHit(_Message):
@@ -76,6 +108,7 @@ class SearchHit(_Message):
     published: str | None = None
     score: float
     parts: ScoreParts | None = None
+    sitelinks: list[Sitelink] | None = None
 
 
 class SearchResponse(_Message):

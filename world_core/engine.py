@@ -218,6 +218,9 @@ class Engine:
             steps,
             reranked=reordered.scores,
         )
+        if call.sitelinks and hits:
+            with steps.measure("sitelinks"):
+                hits = self._maker.with_sitelinks(hits, view)
         return SearchAnswer(Outcome.OK if hits else Outcome.EMPTY, hits)
 
     def _score(self, mode: Mode, ranking: Ranking, vector: Vector | None) -> Scores:

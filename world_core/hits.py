@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from world_core.evidence import Evidence, find_evidence, show_evidence
+from world_core.explaining import explain
 from world_core.generation import Generation
 from world_core.ranking import Ranking
+from world_core.sitelinks import SHOWN, SiteLinks
 from world_core.steps import Steps
 from world_core.term_worth import TermWorth
-from world_core.types import Hit, Numbers, ScoreParts, Scores, SearchCall
+from world_core.types import Hit, Numbers, ScoreParts, Scores, SearchCall, Sitelink
+from world_core.views import View
+
+_LOOKED_AT = 2 * SHOWN
+"""Sitelinks looked at for a hit, since those without a title or of one title are left out."""
 
 
 class HitMaker:
@@ -19,10 +26,12 @@ class HitMaker:
     def __init__(self, generation: Generation) -> None:
         self._generation = generation
         self._worth = TermWorth(generation.analyzer, generation.lexical)
+        self._sitelinks = SiteLinks.open(generation.folder)
 
     def best_passages(self, query: str, versions: Sequence[int]) -> list[int]:
         """Return the passage of each version that says most about the query, -1 if it has none."""
-        return [evidence.passage for evidence in self._evidence(query, versions, {})]
+        found = self._evidence(query, versions, lambda _: None)
+        return [evidence.passage for evidence in found]
 
     def hits(
         self,
@@ -45,42 +54,72 @@ class HitMaker:
             metas = self._generation.pages.metas(versions)
         hits = []
         with steps.measure("snippets"):
-            meant = {
-                version: ranking.dense_passages.best(place)
-                for version, place in zip(versions, chosen.tolist(), strict=True)
-                if ranking.dense_passages is not None
-            }
-            found = self._evidence(call.query, versions, meant)
+            meant = ranking.dense_passages
+            found = self._evidence(
+                call.query, versions, lambda at: meant.best(int(chosen[at])) if meant else None
+            )
             for place, meta, evidence in zip(chosen.tolist(), metas, found, strict=True):
-                version = meta.version
                 text = show_evidence(self._generation.passages, evidence)
-                parts = ScoreParts(
-                    lexical=float(ranking.lexical[place]),
-                    dense=float(ranking.dense[place]),
-                    lexical_rank=ranking.lexical_ranks.get(version),
-                    dense_rank=ranking.dense_ranks.get(version),
-                    sparse=None if ranking.sparse is None else float(ranking.sparse[place]),
-                    sparse_rank=ranking.sparse_ranks.get(version),
-                    rerank=reranked.get(version),
-                )
+                parts = _parts(ranking, place, reranked)
                 hits.append(Hit(meta, text, float(scores[place]), parts, evidence.passage))
+        if call.explain:
+            return explain(hits, ranking, chosen, self._generation.passages)
         return tuple(hits)
 
+    def with_sitelinks(self, hits: Sequence[Hit], view: View) -> tuple[Hit, ...]:
+        """Return the hits with the pages that those of them that are starts lead to in the view.
+
+        A page without a title, or with that of an earlier one, is left out.
+
+        Raises:
+            PageStoreError: the page store failed.
+        """
+        targets = [self._visible(hit.meta.version, view) for hit in hits]
+        wanted = sorted({version for some in targets for version in some})
+        metas = dict(zip(wanted, self._generation.pages.metas(wanted), strict=True))
+        shown = []
+        for hit, some in zip(hits, targets, strict=True):
+            urls: dict[str, str] = {}
+            for version in some:
+                urls.setdefault(metas[version].title, metas[version].url)
+            urls.pop("", None)
+            links = tuple(Sitelink(title, url) for title, url in urls.items())[:SHOWN]
+            shown.append(replace(hit, sitelinks=links) if links else hit)
+        return tuple(shown)
+
+    def _visible(self, version: int, view: View) -> list[int]:
+        """Return the versions that the view shows of the pages a version leads to."""
+        found = map(view.version_of, self._sitelinks.of(version))
+        return [shown for shown in found if shown is not None][:_LOOKED_AT]
+
     def _evidence(
-        self, query: str, versions: Sequence[int], meant: Mapping[int, int | None]
+        self, query: str, versions: Sequence[int], meant: Callable[[int], int | None]
     ) -> list[Evidence]:
         """Return the evidence of each version.
 
-        Where no term of the query stands it is the opening of the passage that ``meant`` names, of
-        the first one if none.
+        Where no term of the query stands it is the opening of the passage that ``meant`` names for
+        the place among the versions, of the first one if none.
         """
         first = self._generation.first_passage
         ranges = [range(int(first[version]), int(first[version + 1])) for version in versions]
         passages = self._generation.passages
         found = find_evidence(passages, ranges, self._worth(query))
-        for place, (version, some) in enumerate(zip(versions, ranges, strict=True)):
+        for place, some in enumerate(ranges):
             if found[place].passage < 0 and some:
-                named = meant.get(version)
+                named = meant(place)
                 number = some.start if named is None else named
                 found[place] = Evidence(number, begins=tuple(passages.sentences(number)))
         return found
+
+
+def _parts(ranking: Ranking, place: int, reranked: Mapping[int, int]) -> ScoreParts:
+    version = int(ranking.versions[place])
+    return ScoreParts(
+        lexical=float(ranking.lexical[place]),
+        dense=float(ranking.dense[place]),
+        lexical_rank=ranking.lexical_ranks.get(version),
+        dense_rank=ranking.dense_ranks.get(version),
+        sparse=None if ranking.sparse is None else float(ranking.sparse[place]),
+        sparse_rank=ranking.sparse_ranks.get(version),
+        rerank=reranked.get(version),
+    )

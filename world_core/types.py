@@ -148,7 +148,7 @@ class SearchCall:
     ``offset`` and ``count`` cut the ranked pages; ``published_from`` (inclusive) and
     ``published_to`` (exclusive) drop pages outside, and pages without a date when either is set.
     ``allow_lexical`` lets a hybrid search be answered by the lexical index alone while the encoder
-    fails.
+    fails. ``sitelinks`` and ``explain`` ask for those parts of hits, which cost extra.
     """
 
     query: str
@@ -158,6 +158,8 @@ class SearchCall:
     published_from: Instant | None = None
     published_to: Instant | None = None
     allow_lexical: bool = False
+    sitelinks: bool = False
+    explain: bool = False
 
     @property
     def needs_vector(self) -> bool:
@@ -190,14 +192,41 @@ class ScoreParts:
 
 
 @dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a hit's score was put together, for those who ask.
+
+    ``lexical``, ``dense`` and ``sparse`` are the completed scores stretched to [0, 1] by the best
+    of all candidates, as they enter the mixture; ``None`` where an index was not asked. ``passage``
+    is what the snippet was taken from and ``dense_passage`` the one nearest in meaning, both in the
+    version's text.
+    """
+
+    lexical: float | None
+    dense: float | None
+    sparse: float | None
+    passage: Span | None
+    dense_passage: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sitelink:
+    """A page that a hit of the same host links to, as the view shows it."""
+
+    title: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
-    """A ranked page in an answer."""
+    """A ranked page in an answer; the last two are there only when the call asked for them."""
 
     meta: VersionMeta
     snippet: str
     score: float
     parts: ScoreParts
     passage: int
+    sitelinks: tuple[Sitelink, ...] = ()
+    explanation: Explanation | None = None
 
 
 @dataclass(frozen=True, slots=True)

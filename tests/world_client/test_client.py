@@ -73,6 +73,8 @@ async def test_search_sends_the_contract_and_parses_the_answer(scripted: Start) 
         "offset": 7,
         "mode": "hybrid",
         "explain": False,
+        "sitelinks": False,
+        "allow_lexical": False,
     }
 
 

@@ -12,6 +12,7 @@ from world_core.errors import BadInputError
 from world_core.lexical_settings import LexicalSettings
 from world_core.manifest import Canary, Counts, Manifest
 from world_core.types import (
+    Explanation,
     FetchAnswer,
     FetchCall,
     Hit,
@@ -22,6 +23,8 @@ from world_core.types import (
     ScoreParts,
     SearchAnswer,
     SearchCall,
+    Sitelink,
+    Span,
     StoredVersion,
     Timings,
     VersionMeta,
@@ -67,6 +70,17 @@ def hit(number: int) -> Hit:
     """Return the hit of a page."""
     parts = ScoreParts(1.0 / (number + 1), 0.5, number + 1, None)
     return Hit(meta(number), f"Snippet of page {number}.", 1.0 / (number + 1), parts, number)
+
+
+def _asked(one: Hit, call: SearchCall) -> Hit:
+    """Return the hit with what the call asks for; the stub's page 3 is a start."""
+    if call.sitelinks and one.meta.page == 3:
+        links = (Sitelink("Page 4", meta(4).url), Sitelink("Page 5", meta(5).url))
+        one = dataclasses.replace(one, sitelinks=links)
+    if call.explain:
+        why = Explanation(0.25, 0.75, None, Span(10, 90), None)
+        one = dataclasses.replace(one, explanation=why)
+    return one
 
 
 def version(number: int, *, title: str = "", url: str = "", text: str = "") -> StoredVersion:
@@ -184,7 +198,7 @@ class StubEngine:
         else:
             numbers_seen = list(numbers)
         chosen = numbers_seen[call.offset : call.offset + call.count]
-        hits = tuple(hit(number) for number in chosen)
+        hits = tuple(_asked(hit(number), call) for number in chosen)
         if self.label:
             hits = tuple(dataclasses.replace(one, snippet=self.label) for one in hits)
         return SearchAnswer(Outcome.OK if hits else Outcome.EMPTY, hits, self.degraded)

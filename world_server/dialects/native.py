@@ -9,7 +9,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from world_client import wire
-from world_core.types import FetchAnswer, Hit, Mode, Outcome, SearchAnswer, SearchCall
+from world_core.types import FetchAnswer, Hit, Mode, Outcome, SearchAnswer, SearchCall, Span
 from world_server.dialects import times
 from world_server.dialects.jsonbytes import json_reply
 from world_server.errors import BadFieldError
@@ -109,6 +109,8 @@ def _call(wanted: wire.SearchRequest, prefix: str) -> SearchCall:
         published_from=instants["published_from"],
         published_to=instants["published_to"],
         allow_lexical=wanted.allow_lexical,
+        sitelinks=wanted.sitelinks,
+        explain=wanted.explain,
     )
 
 
@@ -119,10 +121,7 @@ def _marked(reply: Reply, answers: Sequence[SearchAnswer]) -> Reply:
 
 
 def _search_answer(wanted: wire.SearchRequest, answer: SearchAnswer) -> dict[str, object]:
-    hits = [
-        _hit(hit, rank, explain=wanted.explain)
-        for rank, hit in enumerate(answer.hits, wanted.offset + 1)
-    ]
+    hits = [_hit(hit, rank, wanted) for rank, hit in enumerate(answer.hits, wanted.offset + 1)]
     body: dict[str, object] = {
         "outcome": answer.outcome.value,
         "query": wanted.query,
@@ -133,7 +132,7 @@ def _search_answer(wanted: wire.SearchRequest, answer: SearchAnswer) -> dict[str
     return body
 
 
-def _hit(hit: Hit, rank: int, *, explain: bool) -> dict[str, object]:
+def _hit(hit: Hit, rank: int, wanted: wire.SearchRequest) -> dict[str, object]:
     meta = hit.meta
     row: dict[str, object] = {
         "rank": rank,
@@ -145,14 +144,37 @@ def _hit(hit: Hit, rank: int, *, explain: bool) -> dict[str, object]:
         "published": times.iso(meta.published),
         "score": hit.score,
     }
-    if explain:
-        row["parts"] = {
-            "lexical": hit.parts.lexical,
-            "dense": hit.parts.dense,
-            "lexical_rank": hit.parts.lexical_rank,
-            "dense_rank": hit.parts.dense_rank,
+    if wanted.sitelinks:
+        row["sitelinks"] = [{"title": link.title, "url": link.url} for link in hit.sitelinks]
+    if wanted.explain:
+        row["parts"] = _parts(hit)
+    return row
+
+
+def _parts(hit: Hit) -> dict[str, object]:
+    parts, why = hit.parts, hit.explanation
+    row: dict[str, object] = {
+        "lexical": parts.lexical,
+        "dense": parts.dense,
+        "lexical_rank": parts.lexical_rank,
+        "dense_rank": parts.dense_rank,
+        "sparse": parts.sparse,
+        "sparse_rank": parts.sparse_rank,
+        "rerank": parts.rerank,
+    }
+    if why is not None:
+        row |= {
+            "lexical_share": why.lexical,
+            "dense_share": why.dense,
+            "sparse_share": why.sparse,
+            "passage": _range(why.passage),
+            "dense_passage": _range(why.dense_passage),
         }
     return row
+
+
+def _range(span: Span | None) -> dict[str, int] | None:
+    return None if span is None else {"start": span.start, "end": span.end}
 
 
 def _fetch_answer(answer: FetchAnswer) -> dict[str, object]:

@@ -1,7 +1,8 @@
 """Serper: ``/search`` and ``/scrape`` as google.serper.dev and scrape.serper.dev answer them.
 
 ``num`` above 100 counts as 100, below 1 it is an error; ``position`` starts at 1 on every page;
-results deeper than rank 10,000 are an empty list. ``tbs`` counts from the world clock; a form it
+results deeper than rank 10,000 are an empty list. ``date`` is there only where it is known,
+``sitelinks`` only at a host's root or section start. ``tbs`` counts from the world clock; a form it
 does not know is echoed and has no effect.
 """
 
@@ -54,6 +55,7 @@ class _Search:
             offset=self.offset,
             published_from=start,
             published_to=end,
+            sitelinks=True,
         )
 
 
@@ -210,6 +212,8 @@ def _organic(hit: Hit, position: int) -> dict[str, object]:
     date = times.spoken(hit.meta.published)
     if date is not None:
         row["date"] = date
+    if hit.sitelinks:
+        row["sitelinks"] = [{"title": link.title, "link": link.url} for link in hit.sitelinks]
     row["position"] = position
     return row
 

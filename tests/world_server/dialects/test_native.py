@@ -8,6 +8,7 @@ import pytest
 from tests.world_server.conftest import Running, Starter
 from tests.world_server.stub import DEAD, NOTHING, StubEngine, hit
 from world_client.wire import (
+    CharacterRange,
     FetchResponse,
     ProblemResponse,
     SearchBatchResponse,
@@ -52,6 +53,27 @@ async def test_explain_adds_the_score_parts(running: Running) -> None:
     parts = answer.hits[0].parts
     assert parts is not None
     assert (parts.lexical, parts.dense, parts.lexical_rank, parts.dense_rank) == (0.2, 0.5, 5, None)
+    shares = (parts.lexical_share, parts.dense_share, parts.sparse_share, parts.rerank)
+    assert shares == (0.25, 0.75, None, None)
+    assert parts.passage == CharacterRange(start=10, end=90)
+    assert parts.dense_passage is None
+
+
+async def test_sitelinks_are_there_when_they_are_asked_for(running: Running) -> None:
+    body = {"query": "x", "count": 5}
+    plain = (await running.client.post("/v1/search", json=body)).json()["hits"]
+    asked = (await running.client.post("/v1/search", json=body | {"sitelinks": True})).json()
+    assert [hit["sitelinks"] for hit in asked["hits"]] == [
+        *([], [], []),
+        [
+            {"title": "Page 4", "url": "https://site4.example/page/4"},
+            {"title": "Page 5", "url": "https://site5.example/page/5"},
+        ],
+        [],
+    ]
+    without = [{k: v for k, v in hit.items() if k != "sitelinks"} for hit in asked["hits"]]
+    assert without == plain
+    assert [call.sitelinks for call in running.engine.searches] == [False, True]
 
 
 async def test_the_call_reaches_the_engine_as_it_was_sent(running: Running) -> None:

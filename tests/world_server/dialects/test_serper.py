@@ -36,6 +36,18 @@ async def test_an_answer_is_of_the_contract(running: Running) -> None:
     }  # fmt: skip
 
 
+async def test_a_start_has_sitelinks(running: Running) -> None:
+    reply = await running.client.post("/search", json={"q": "lighthouse", "num": 5})
+    rows = reply.json()["organic"]
+    assert rows[3]["sitelinks"] == [
+        {"title": "Page 4", "link": "https://site4.example/page/4"},
+        {"title": "Page 5", "link": "https://site5.example/page/5"},
+    ]
+    assert list(rows[3]) == ["title", "link", "snippet", "sitelinks", "position"]
+    assert all("sitelinks" not in row for row in [*rows[:3], rows[4]])
+    assert all(key not in row for row in rows for key in ("score", "parts", "page_id"))
+
+
 async def test_organic_is_there_when_nothing_is_found(running: Running) -> None:
     reply = await running.client.post("/search", json={"q": NOTHING})
     assert reply.status_code == 200
