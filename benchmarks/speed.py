@@ -69,7 +69,10 @@ def main() -> int:
     parser.add_argument("--serve", action="append", default=[], help="flag of world-server serve")
     options = parser.parse_args()
     phases = (len(CONNECTIONS) + 1) * 2 + 4
-    source = iter(queries_of(options.world, phases * SLICE, seed=1))
+    queries = queries_of(options.world, phases * SLICE, seed=1)
+    if len(queries) < phases * SLICE:
+        raise SystemExit(f"{options.world} has only {len(queries)} queries; take a larger world")
+    source = iter(queries)
     addresses = addresses_of(options.world, SLICE, seed=2)
     found: dict[str, Any] = {"load_before": load_average()}
     parts = measure_parts(options.world, source, addresses, options.calls)

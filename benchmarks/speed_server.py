@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 OWN = re.compile(r"^Pss_Anon:\s+(\d+)", re.MULTILINE)
 WORD = re.compile(r"[^\W\d_]{3,}")
 PATIENCE_S = 600.0
+MISSES = 100
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -131,20 +132,24 @@ def version_of(world: Path) -> Path:
 
 
 def queries_of(world: Path, count: int, *, seed: int) -> list[str]:
-    """Return distinct queries of 3 to 7 words in a row out of random passages of a world."""
+    """Return distinct queries of 3 to 7 words in a row out of random passages of a world.
+
+    A small world has no more than it has: the list ends when a hundred tries in a row gave none.
+    """
     folder = version_of(world)
     manifests.read(folder)  # says what is wrong where it is no world
     passages = PassageFile.open(folder / "passages.bin")
     source = random.Random(seed)
     found: dict[str, None] = {}
-    tries = 0
-    while len(found) < count and tries < 100 * count:
-        tries += 1
+    misses = 0
+    while len(found) < count and misses < MISSES:
         words = WORD.findall(passages.text(source.randrange(passages.count)))
         length = source.randint(3, 7)
-        if len(words) >= length:
-            first = source.randrange(len(words) - length + 1)
-            found[" ".join(words[first : first + length])] = None
+        first = source.randrange(max(1, len(words) - length + 1))
+        query = " ".join(words[first : first + length])
+        misses = misses + 1 if len(words) < length or query in found else 0
+        if not misses:
+            found[query] = None
     passages.close()
     return list(found)
 
