@@ -43,6 +43,8 @@ def inspect(world: Path) -> dict[str, object]:
         "host_count": len(columns.hosts),
         "lexical": manifest.lexical.model_dump(),
         "dense": manifest.dense.model_dump() if manifest.dense else None,
+        "sparse": manifest.sparse.model_dump() if manifest.sparse else None,
+        "reranker": manifest.reranker.model_dump() if manifest.reranker else None,
         "encoder_id": manifest.encoder_id,
         "analyzer_id": manifest.analyzer_id,
         "fusion": manifest.fusion.model_dump(),

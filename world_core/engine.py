@@ -209,7 +209,7 @@ class Engine:
                 order = order[ranking.lexical[order] > LEXICAL_FLOOR]
         reordered = Reordered(order, {})
         if reorderer is not None:
-            reordered = reorderer.reorder(call.query, ranking.versions, order, steps)
+            reordered = reorderer.reorder(call.query, ranking, order, steps)
         hits = self._maker.hits(
             call,
             ranking,

@@ -28,10 +28,9 @@ class HitMaker:
         self._worth = TermWorth(generation.analyzer, generation.lexical)
         self._sitelinks = SiteLinks.open(generation.folder)
 
-    def best_passages(self, query: str, versions: Sequence[int]) -> list[int]:
-        """Return the passage of each version that says most about the query, -1 if it has none."""
-        found = self._evidence(query, versions, lambda _: None)
-        return [evidence.passage for evidence in found]
+    def best_passages(self, query: str, ranking: Ranking, chosen: Numbers) -> list[int]:
+        """Return the passage that a hit of each place would show, -1 for a page without one."""
+        return [evidence.passage for evidence in self._chosen(query, ranking, chosen)]
 
     def hits(
         self,
@@ -54,10 +53,7 @@ class HitMaker:
             metas = self._generation.pages.metas(versions)
         hits = []
         with steps.measure("snippets"):
-            meant = ranking.dense_passages
-            found = self._evidence(
-                call.query, versions, lambda at: meant.best(int(chosen[at])) if meant else None
-            )
+            found = self._chosen(call.query, ranking, chosen)
             for place, meta, evidence in zip(chosen.tolist(), metas, found, strict=True):
                 text = show_evidence(self._generation.passages, evidence)
                 parts = _parts(ranking, place, reranked)
@@ -91,6 +87,14 @@ class HitMaker:
         """Return the versions that the view shows of the pages a version leads to."""
         found = map(view.version_of, self._sitelinks.of(version))
         return [shown for shown in found if shown is not None][:_LOOKED_AT]
+
+    def _chosen(self, query: str, ranking: Ranking, chosen: Numbers) -> list[Evidence]:
+        meant = ranking.dense_passages
+        return self._evidence(
+            query,
+            ranking.versions[chosen].tolist(),
+            lambda at: meant.best(int(chosen[at])) if meant else None,
+        )
 
     def _evidence(
         self, query: str, versions: Sequence[int], meant: Callable[[int], int | None]

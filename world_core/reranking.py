@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from world_core.generation import Generation
 from world_core.hits import HitMaker
+from world_core.ranking import Ranking
 from world_core.rerankers.base import Reranker
 from world_core.steps import Steps
 from world_core.types import Numbers
@@ -36,16 +38,16 @@ class Reorderer:
         self._reranker = reranker
         self.top = top
 
-    def reorder(self, query: str, versions: Numbers, order: Numbers, steps: Steps) -> Reordered:
+    def reorder(self, query: str, ranking: Ranking, order: Numbers, steps: Steps) -> Reordered:
         """Return the order with its first ``top`` places sorted by score, ties by page number.
 
-        The others keep their order below them, and so do, among the first, pages without a
-        passage. The answer to a query does not depend on which part of it is asked for.
+        The others keep their order below them; so do, at the end of the first, pages without a
+        passage. What comes out does not depend on which part of an answer is asked for.
 
         Args:
             query: as it was asked.
-            versions: the ranked versions, ascending, shape (n,).
-            order: places in ``versions``, best first, shape (n,) or fewer.
+            ranking: the candidates.
+            order: places in the ranking, best first, shape (n,).
             steps: measures and may stop the work.
 
         Raises:
@@ -53,26 +55,32 @@ class Reorderer:
             CancelledCallError: nobody waits any more.
         """
         head = order[: self.top]
+        versions = ranking.versions[head].tolist()
         with steps.measure("rerank"):
-            numbers = self._maker.best_passages(query, versions[head].tolist())
-        scores: dict[int, int] = {}
-        scored = [
-            (int(version), number)
-            for version, number in zip(versions[head], numbers, strict=True)
-            if number >= 0
-        ]
-        for first in range(0, len(scored), AT_ONCE):
-            some = scored[first : first + AT_ONCE]
-            with steps.measure("rerank"):
-                texts = [self._passages.text(number) for _, number in some]
-                found = self._reranker.score(query, texts).tolist()
-            scores |= {version: score for (version, _), score in zip(some, found, strict=True)}
-        places = np.array(
-            sorted(
-                (place for place in head.tolist() if versions[place] in scores),
-                key=lambda place: (-scores[int(versions[place])], versions[place]),
-            ),
-            dtype=np.int64,
+            numbers = self._maker.best_passages(query, ranking, head)
+        scores = self._scores(
+            query,
+            {
+                version: number
+                for version, number in zip(versions, numbers, strict=True)
+                if number >= 0
+            },
+            steps,
         )
-        unscored = head[[int(version) not in scores for version in versions[head]]]
-        return Reordered(np.concatenate((places, unscored, order[self.top :])), scores)
+        scored = np.array([version in scores for version in versions], dtype=np.bool_)
+        gained = np.array([scores.get(version, 0) for version in versions], dtype=np.int64)
+        # Versions are in the order of their pages, of which a view shows one version each.
+        first = np.lexsort((ranking.versions[head], -gained, ~scored))
+        first[np.count_nonzero(scored) :] = np.flatnonzero(~scored)
+        return Reordered(np.concatenate((head[first], order[self.top :])), scores)
+
+    def _scores(self, query: str, passages: Mapping[int, int], steps: Steps) -> Mapping[int, int]:
+        """Return the score of each version's passage; stops between some of them."""
+        scores: dict[int, int] = {}
+        waiting = iter(passages.items())
+        while some := dict(itertools.islice(waiting, AT_ONCE)):
+            with steps.measure("rerank"):
+                texts = [self._passages.text(number) for number in some.values()]
+                found = self._reranker.score(query, texts).tolist()
+            scores |= dict(zip(some, found, strict=True))
+        return scores

@@ -99,6 +99,14 @@ class Settings:
         "Where dense indexes are searched: cpu, cuda (torch), faiss-gpu, or auto (cuda if there "
         "is a GPU).",
     )
+    reranker: str = _setting(
+        "",
+        "What orders the first pages of hybrid searches anew: KIND or KIND:MODEL, such as"
+        " flag:BAAI/bge-reranker-v2-m3; none for nothing; empty for what each world names.",
+    )
+    rerank_top: int = _setting(
+        0, "Pages the reranker orders anew; 0 takes the world's number, or 20.", low=0, high=200
+    )
     max_running: int = _setting(
         0, "Calls let in at once for each process; 0 means eight times engine_threads.", low=0
     )

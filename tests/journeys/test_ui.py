@@ -85,6 +85,11 @@ def test_a_search_shows_hits_with_their_score_parts(
         "lexical", "1.000", "#1",
     ]  # fmt: skip
     assert len(first.find_elements(By.CSS_SELECTOR, "meter")) == 2
+    ninth = browser.find_elements(By.CSS_SELECTOR, ".hit")[9]
+    assert ninth.find_element(By.CSS_SELECTOR, ".part.sparse").text.split() == [
+        "sparse", "0.250", "#2",
+    ]  # fmt: skip
+    assert ninth.find_element(By.CSS_SELECTOR, ".part.rerank").text.split() == ["rerank", "-15"]
     at(browser, "more").click()
     wait(browser, "document.querySelectorAll('.hit').length === 20")
     assert "q=lighthouse+keeper" in browser.current_url

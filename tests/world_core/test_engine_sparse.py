@@ -24,7 +24,7 @@ from world_core.errors import (
 from world_core.fusion import fuse, fuse_three
 from world_core.generation import Generation
 from world_core.rerankers.tiny import TinyReranker
-from world_core.types import Mode, Numbers, Outcome, SearchCall, Timings
+from world_core.types import Hit, Mode, Numbers, Outcome, SearchCall, Timings
 from world_core.views import View, at_clock
 
 START_OF_2021 = 1_609_459_200
@@ -116,13 +116,12 @@ def test_a_search_of_one_index_asks_neither(engine: Engine, mode: Mode) -> None:
     assert not {"sparse", "rerank"} & timings.seconds.keys()
 
 
-def expected_order(engine: Engine, plain: Sequence[int], query: str) -> list[int]:
-    """Return the versions as the reranker must leave them."""
-    generation = engine.generation
-    numbers = engine._maker.best_passages(query, plain[:TOP])
-    texts = [generation.passages.text(number) for number in numbers]
-    scores = dict(zip(plain[:TOP], TinyReranker().score(query, texts).tolist(), strict=True))
-    return [*sorted(scores, key=lambda version: (-scores[version], version)), *plain[TOP:]]
+def expected_order(engine: Engine, plain: Sequence[Hit], query: str) -> list[int]:
+    """Return the versions as the reranker must leave them, by the passages that hits show."""
+    texts = [engine.generation.passages.text(hit.passage) for hit in plain[:TOP]]
+    versions = [hit.meta.version for hit in plain]
+    scores = dict(zip(versions, TinyReranker().score(query, texts).tolist(), strict=False))
+    return [*sorted(scores, key=lambda version: (-scores[version], version)), *versions[TOP:]]
 
 
 @given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6))
@@ -133,7 +132,7 @@ def test_the_first_pages_are_ordered_anew_and_the_rest_stays(
     plain = fused_only.search(call).hits
     hits = engine.search(call).hits
     versions = [hit.meta.version for hit in hits]
-    assert versions == expected_order(engine, [hit.meta.version for hit in plain], call.query)
+    assert versions == expected_order(engine, plain, call.query)
     scores = {hit.meta.version: hit.score for hit in plain}
     assert all(hit.score == scores[hit.meta.version] for hit in hits)
     reranked = [hit.parts.rerank for hit in hits]
@@ -207,9 +206,11 @@ def test_pages_without_a_passage_come_after_the_scored_ones(
     monkeypatch.setattr(
         engine._maker,
         "best_passages",
-        lambda query, versions: [
+        lambda query, ranking, chosen: [
             -1 if version in bare else number
-            for version, number in zip(versions, real(query, versions), strict=True)
+            for version, number in zip(
+                ranking.versions[chosen].tolist(), real(query, ranking, chosen), strict=True
+            )
         ],
     )
     found = [hit.meta.version for hit in engine.search(call).hits]

@@ -33,7 +33,7 @@ KIND = "flag"
 SETUP = "pip install 'searchworld[dense]'"
 ARGUMENTS = ("model", "family", "max_tokens", "fp16", "device", "allow_download")
 LIMIT = 65_536  # characters read of a text
-REMEMBERED = 256
+REMEMBERED = 4096
 """Passes whose weighted tokens are kept until the sparse side asks for them."""
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import metadata, resources
 
 from world_core.errors import WorldError
 from world_core.manifest import Manifest
 from world_server.dialects import times
 from world_server.dialects.jsonbytes import json_reply
+from world_server.errors import EngineLostError
 from world_server.exchange import HTML, TEXT, Reply, Request
+from world_server.metrics import render as render_metrics
 from world_server.query_encoder import EncoderReport
 from world_server.service import Service
 
@@ -89,15 +92,11 @@ async def ready(service: Service, _request: Request) -> Reply:
 
 
 async def metrics(service: Service, _request: Request) -> Reply:
-    """Return the metrics of this process in the text format of Prometheus."""
-    admission = service.admission
-    text = service.metrics.render(
-        running=admission.running,
-        waiting=admission.waiting,
-        refused=admission.refused,
-        expired=admission.expired,
-        encoders=await _encoders(service),
-    )
+    """Return the metrics of all processes, of this one alone while the engine process is lost."""
+    counts = service.counts()
+    with suppress(EngineLostError):  # world_counted_processes says so
+        counts = await service.worlds.totals(counts)
+    text = render_metrics(counts, await _encoders(service))
     return Reply(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
@@ -123,7 +122,7 @@ async def info(service: Service, _request: Request) -> Reply:
 
 
 def _described(manifest: Manifest) -> dict[str, object]:
-    dense = manifest.dense
+    dense, sparse, reranker = manifest.dense, manifest.sparse, manifest.reranker
     return {
         "name": manifest.name,
         "version": manifest.version,
@@ -138,6 +137,8 @@ def _described(manifest: Manifest) -> dict[str, object]:
         "lexical": f"{manifest.lexical.engine} {manifest.lexical.engine_version}",
         "canaries": [canary.query for canary in manifest.canaries],
         "dense": None if dense is None else {"kind": dense.kind, "rows": dense.rows},
+        "sparse": None if sparse is None else {"encoder": sparse.encoder_id, "bits": sparse.bits},
+        "reranker": None if reranker is None else reranker.reranker_id,
     }
 
 

@@ -58,15 +58,36 @@ function meter(name, value, share, rank) {
   return part;
 }
 
+function isNumber(value) {
+  return typeof value === "number";
+}
+
+function share(score, largest) {
+  return largest ? score / largest : 0;
+}
+
+function largestScore(name) {
+  return Math.max(0, ...state.hits.map((hit) => (hit.parts && hit.parts[name]) || 0));
+}
+
 function scoreParts(hit, largest) {
   const box = element("span", "parts");
   const fused = element("span", "part fused");
   fused.append(element("span", "", "score"), element("span", "", hit.score.toFixed(4)));
   box.append(fused);
   if (hit.parts) {
-    const { lexical, dense, lexical_rank: lexicalRank, dense_rank: denseRank } = hit.parts;
-    box.append(meter("lexical", lexical, largest ? lexical / largest : 0, lexicalRank));
+    const { lexical, dense, sparse, rerank } = hit.parts;
+    const { lexical_rank: lexicalRank, dense_rank: denseRank, sparse_rank: sparseRank } = hit.parts;
+    box.append(meter("lexical", lexical, share(lexical, largest.lexical), lexicalRank));
     if (dense > -1) box.append(meter("dense", dense, dense, denseRank));
+    if (isNumber(sparse)) {
+      box.append(meter("sparse", sparse, share(sparse, largest.sparse), sparseRank));
+    }
+    if (isNumber(rerank)) {
+      const part = element("span", "part rerank");
+      part.append(element("span", "", "rerank"), element("span", "", String(rerank)));
+      box.append(part);
+    }
   }
   return box;
 }
@@ -78,7 +99,7 @@ function markOpen() {
 }
 
 function showHits() {
-  const largest = Math.max(0, ...state.hits.map((hit) => (hit.parts ? hit.parts.lexical : 0)));
+  const largest = { lexical: largestScore("lexical"), sparse: largestScore("sparse") };
   const rows = state.hits.map((hit) => {
     const button = element("button", "hit");
     button.type = "button";
