@@ -96,7 +96,13 @@ async def follow(server: EngineServer, seconds: float) -> None:
 
 
 async def _refresh(server: EngineServer, name: str) -> None:
-    await server.refresh(name)
+    try:
+        switched = await server.refresh(name)
+    except (WorldError, OSError):
+        server.count_switch("refused")
+        raise
+    if switched:
+        server.count_switch("done")
 
 
 if __name__ == "__main__":

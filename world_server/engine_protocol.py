@@ -13,7 +13,8 @@ and the engine that answers are always of one opening.
 | SEARCH, FETCH | asker | SearchAsked, FetchAsked |
 | REFRESH | asker | RefreshAsked |
 | ENCODER | asker | EncoderAsked |
-| ANSWER | engine | SearchFound, FetchFound, RefreshDone or EncoderTold, as the call's kind wants |
+| COUNTS | asker | CountsTold: those of the asker |
+| ANSWER | engine | SearchFound, FetchFound, RefreshDone, EncoderTold or CountsTold |
 | ERROR | engine | ErrorTold; the call has failed |
 | CANCEL | asker | empty; nobody waits for the call any more, no answer need come |
 | RELEASE | asker | Released |
@@ -31,6 +32,7 @@ import msgspec
 from world_core.errors import BadInputError, WorldError
 from world_core.manifest import Manifest
 from world_core.types import FetchAnswer, FetchCall, SearchAnswer, SearchCall
+from world_server.counts import Counts
 from world_server.errors import FrameError
 from world_server.query_encoder import EncoderReport
 
@@ -54,6 +56,7 @@ class Kind(IntEnum):
     CANCEL = 9
     RELEASE = 10
     READY = 11
+    COUNTS = 12
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True):
@@ -141,6 +144,12 @@ class EncoderTold(msgspec.Struct, frozen=True, array_like=True):
     """How it is; ``None`` for a world without an encoder."""
 
     report: EncoderReport | None
+
+
+class CountsTold(msgspec.Struct, frozen=True, array_like=True):
+    """What the asker has counted so far; in the answer what all processes have."""
+
+    counts: Counts
 
 
 class Released(msgspec.Struct, frozen=True, array_like=True):

@@ -13,8 +13,10 @@ import msgspec
 
 from world_core.errors import WorldError
 from world_core.types import FetchAnswer, FetchCall, SearchAnswer, SearchCall, Timings
+from world_server.counts import Counts
 from world_server.engine_protocol import (
     PROTOCOL,
+    CountsTold,
     EncoderAsked,
     EncoderTold,
     ErrorTold,
@@ -201,6 +203,16 @@ class RemoteWorlds(Worlds):
         if not self.names:
             raise _lost()
         return super().get(name)
+
+    async def totals(self, counts: Counts) -> Counts:
+        """Tell the engine process what was counted here, and return the counts of all processes.
+
+        Raises:
+            EngineLostError: the engine process has ended.
+        """
+        if self._link is None:
+            raise _lost()
+        return decoded(CountsTold, await self._link.ask(Kind.COUNTS, CountsTold(counts))).counts
 
     async def refresh(self, name: str, *, again: bool = False) -> bool:
         """Switch a world when ``again`` is true, for all processes at once; say whether.

@@ -15,8 +15,10 @@ import msgspec
 
 from world_core.errors import WorldError
 from world_core.types import Timings
+from world_server.counts import Counts
 from world_server.engine_protocol import (
     PROTOCOL,
+    CountsTold,
     EncoderAsked,
     EncoderTold,
     FetchAsked,
@@ -54,6 +56,7 @@ class EngineServer:
         self._openings: weakref.WeakKeyDictionary[ServedWorld, int] = weakref.WeakKeyDictionary()
         self._numbers = itertools.count(1)
         self._listening: asyncio.Server | None = None
+        self._counts = Counts()
 
     async def listen(self, path: Path) -> None:
         """Let askers connect at a path of a folder that only this user may enter."""
@@ -96,9 +99,21 @@ class EngineServer:
             rows.append(WorldTold(name, self._opening(world), text))
         return WorldsTold(rows)
 
+    def count_switch(self, result: str) -> None:
+        """Count a switch that the pointer of a world asked for, ``done`` or ``refused``."""
+        self._counts.add(Counts(switches={result: 1}))
+
+    def totals(self) -> Counts:
+        """Return what this process and all askers have counted, those that ended included."""
+        sums = Counts()
+        for counts in (self._counts, *(one.counts for one in self._connections)):
+            sums.add(counts)
+        return sums
+
     def forget(self, connection: _Connection) -> None:
-        """Take a connection that has ended off the list."""
+        """Take a connection that has ended off the list; what it has counted stays."""
         self._connections.discard(connection)
+        self._counts.add(connection.counts.settled())
 
     def _opening(self, world: ServedWorld) -> int:
         if world not in self._openings:
@@ -117,6 +132,7 @@ class _Connection:
     def __init__(self, server: EngineServer) -> None:
         self.frames = FrameProtocol(self._take, self._lost)
         self.calls: dict[int, asyncio.Task[msgspec.Struct]] = {}
+        self.counts = Counts()
         self._server = server
         self._greeted = False
         self._held: dict[int, tuple[ServedWorld, ExitStack]] = {}
@@ -168,6 +184,8 @@ class _Connection:
             self._release(decoded(Released, body).opening)
         elif kind == Kind.REFRESH:
             self._start(frame, self._refresh(decoded(RefreshAsked, body)))
+        elif kind == Kind.COUNTS:
+            self._start(frame, self._counts(decoded(CountsTold, body)))
         elif kind == Kind.HELLO:
             self._greet(decoded(Hello, body))
         else:
@@ -224,6 +242,10 @@ class _Connection:
 
     async def _refresh(self, asked: RefreshAsked) -> RefreshDone:
         return RefreshDone(await self._server.refresh(asked.name, again=True))
+
+    async def _counts(self, told: CountsTold) -> CountsTold:
+        self.counts = told.counts
+        return CountsTold(self._server.totals())
 
     def _world(self, opening: int) -> ServedWorld:
         if opening not in self._held:

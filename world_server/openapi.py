@@ -134,7 +134,7 @@ def _service_paths() -> dict[str, object]:
             "Calls would be answered truly; 503 names the failing part.",
             "application/json",
         ),
-        "/metrics": ("Metrics of this process for Prometheus.", "text/plain"),
+        "/metrics": ("Metrics of all processes for Prometheus.", "text/plain"),
         "/info": ("The served worlds.", "application/json"),
     }
     return {

@@ -11,6 +11,7 @@ from typing import TypeVar
 from world_core.manifest import Manifest
 from world_core.types import FetchAnswer, FetchCall, SearchAnswer, SearchCall, Timings
 from world_server.admission import Admission
+from world_server.counts import Counts
 from world_server.departure import while_connected
 from world_server.errors import DeadlineError
 from world_server.exchange import Request
@@ -72,6 +73,16 @@ class Service:
             return answer
 
         return await self._run(request, work, timings)
+
+    def counts(self) -> Counts:
+        """Return what this process has counted."""
+        admission = self.admission
+        return self.metrics.counts(
+            running=admission.running,
+            waiting=admission.waiting,
+            refused=admission.refused,
+            expired=admission.expired,
+        )
 
     async def _run(
         self,

@@ -15,6 +15,7 @@ from world_core import manifest as manifests
 from world_core.errors import BadWorldError, ForeignWorldError, WorldError
 from world_core.manifest import Manifest
 from world_server import canary, room
+from world_server.counts import Counts
 from world_server.engine_client import EngineClient, LocalEngine
 from world_server.errors import SettingsError, UnknownWorldError
 from world_server.pointer import WorldFolder
@@ -166,6 +167,10 @@ class Worlds:
 
     async def start(self) -> None:
         """Wait until the worlds are known: at once, for they were opened here."""
+
+    async def totals(self, counts: Counts) -> Counts:
+        """Return the counts of all processes over these worlds: those given, for there is one."""
+        return counts
 
     async def refresh(self, name: str, *, again: bool = False) -> bool:
         """Switch to the version that the world's pointer names, if it is another; say whether.

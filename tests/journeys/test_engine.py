@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -78,6 +79,13 @@ def expected(server: RunningServer) -> list[tuple[int, bytes]]:
     return [answer(asked) for asked in requests()]
 
 
+def searches(server: RunningServer) -> int:
+    """Return how many native searches the metrics of the server count."""
+    text = server.ask("/metrics").body.decode()
+    rows = re.findall(r'^world_requests_total\{route="search",.*\} (\d+)$', text, re.MULTILINE)
+    return sum(map(int, rows))
+
+
 def code(server: RunningServer) -> object:
     """Return the code of a native search, "ok" when it was answered."""
     answer: Any = server.ask("/v1/search", {"query": "lighthouse"}).json()
@@ -91,6 +99,8 @@ def test_a_killed_engine_is_a_typed_outage_and_then_all_is_well(
     with running_server(tmp_path, "serve", str(plain_world), "--workers", "2") as server:
         right = expected(server)
         assert {status for status, _ in right} == {200}
+        assert {code(server) for _ in range(20)} == {"ok"}
+        eventually(lambda: searches(server) == 21, "the counts of both workers are added up")
         load = Load(server)
         with load.on():
             for _ in range(kills):

@@ -22,11 +22,13 @@ from world_core.errors import (
 )
 from world_core.types import FetchCall, Mode, Outcome, SearchCall, Timings
 from world_server import engine_remote
+from world_server.counts import Counts
 from world_server.engine_protocol import Kind, SearchAsked, encoded
 from world_server.engine_remote import EngineLink, RemoteWorlds
 from world_server.engine_server import EngineServer
 from world_server.errors import EngineLostError, FrameError, UnknownWorldError
 from world_server.frames import Frame
+from world_server.metrics import Metrics
 from world_server.query_encoder import EncoderReport
 from world_server.readiness import Readiness
 from world_server.worlds import ServedWorld, Worlds, open_worlds
@@ -444,3 +446,35 @@ async def test_frames_of_calls_nobody_waits_for_are_dropped() -> None:
     link._take(Frame(5, Kind.ANSWER, b"late"))
     link._take(Frame(5, Kind.ERROR, encoded(SearchAsked(1, []))))
     assert not link.ended.is_set()
+
+
+def counted(requests: int, running: int = 0) -> Counts:
+    """Return the counts of a process that answered so many requests."""
+    metrics = Metrics()
+    for _ in range(requests):
+        metrics.count_request("search", "ok", 0.1)
+    return metrics.counts(running=running, waiting=0, refused=0, expired=0)
+
+
+async def test_counts_of_all_askers_are_added_up_and_outlive_them(
+    address: Path, connect: Connect
+) -> None:
+    server = await listening(address, served())
+    one, other = await connect(), await connect()
+    assert (await one.totals(counted(3, running=2))).requests == {("search", "ok"): 3}
+    assert (await other.totals(counted(4, running=1))).requests == {("search", "ok"): 7}
+    total = await one.totals(counted(5, running=2))  # told anew, not once more
+    assert total.requests == {("search", "ok"): 9}
+    assert total.plain["world_running_calls"] == 3
+    assert total.plain["world_counted_processes"] == 2
+    await other.close()
+    await until(lambda: len(server._connections) == 1)
+    server.count_switch("done")
+    total = await one.totals(counted(5, running=2))
+    assert total.requests == {("search", "ok"): 9}
+    assert total.switches == {"done": 1}
+    assert total.plain["world_running_calls"] == 2
+    assert total.plain["world_counted_processes"] == 1
+    await server.close()
+    with pytest.raises(EngineLostError):
+        await one.totals(counted(1))

@@ -4,12 +4,13 @@ import re
 
 from tests.conftest import ROOT
 from world_core.types import Timings
-from world_server.metrics import BUCKETS, TABLE, Metrics
+from world_server.metrics import BUCKETS, TABLE, Metrics, render
 from world_server.query_encoder import EncoderReport
 
 
 def lines(metrics: Metrics) -> list[str]:
-    return metrics.render(running=1, waiting=2, refused=3, expired=4).decode().splitlines()
+    counts = metrics.counts(running=1, waiting=2, refused=3, expired=4)
+    return render(counts).decode().splitlines()
 
 
 def test_requests_are_counted_by_route_and_outcome() -> None:
@@ -63,7 +64,7 @@ def test_encoders_are_told_by_world() -> None:
     metrics.degraded = 7
     busy = EncoderReport(batches=4, texts=10, hits=3, misses=10, restarts=2)
     reports = {"b": busy, "a": EncoderReport(state="starting")}
-    shown = metrics.render(running=0, waiting=0, refused=0, expired=0, encoders=reports)
+    shown = render(metrics.counts(running=0, waiting=0, refused=0, expired=0), reports)
     text = shown.decode().splitlines()
     assert "world_degraded_total 7" in text
     assert 'world_encoder_ready{world="a"} 0' in text

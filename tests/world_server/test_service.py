@@ -10,6 +10,7 @@ from world_core.errors import IndexFailedError
 from world_core.types import Outcome, SearchCall
 from world_server.errors import ClientLeftError, DeadlineError, OverloadedError, UnknownWorldError
 from world_server.exchange import Message, Request
+from world_server.metrics import render
 
 
 def request(world: str = "", *, leaves_after: float | None = None) -> Request:
@@ -105,7 +106,7 @@ async def test_steps_of_good_calls_are_counted(start: Starter) -> None:
     service = start().service
     await service.search(request(), lambda _: [SearchCall("x")])
     await service.fetch(request(), "https://site1.example/page/1")
-    text = service.metrics.render(running=0, waiting=0, refused=0, expired=0).decode()
+    text = render(service.counts()).decode()
     assert 'world_step_calls_total{step="wait"} 2' in text
     assert 'world_step_calls_total{step="stub"} 1' in text
     assert 'world_step_calls_total{step="fetch"} 1' in text

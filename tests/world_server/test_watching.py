@@ -11,6 +11,7 @@ import pytest
 from tests.world_server.stub import manifest
 from tests.world_server.test_worlds import Shelf, pointed
 from world_server.app import create_app
+from world_server.metrics import render
 from world_server.settings import Settings
 from world_server.watching import look_once, watch
 from world_server.worlds import ServedWorld, open_worlds
@@ -29,7 +30,7 @@ async def test_a_look_follows_the_pointer_and_counts(tmp_path: Path) -> None:
     (tmp_path / "atlas" / "current").write_text("../v2")
     await look_once(service)
     assert worlds.get().manifest.version == "v2"
-    text = service.metrics.render(running=0, waiting=0, refused=0, expired=0).decode()
+    text = render(service.counts()).decode()
     assert 'world_switches_total{result="done"} 1' in text
     assert 'world_switches_total{result="refused"} 2' in text
     await worlds.close()
