@@ -11,7 +11,8 @@ from world_server.service import Service
 async def switch(service: Service, request: Request) -> Reply:
     """Switch a world to the version its pointer names, now, even one that was refused before.
 
-    Only this process switches at once; the others follow with their next look at the pointer.
+    All workers over an engine process switch at once; with an engine in each worker the others
+    follow with their next look at the pointer.
     """
     name = request.tail
     try:
