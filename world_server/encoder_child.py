@@ -28,14 +28,15 @@ class Patience:
         beat_s: between two signs of life that it is asked for.
         beats: signs of life that it may owe.
         answer_s: from a call to its answer, however many are before it.
-        retry_s: that a call waits for the process that follows the one that ended.
+        retry_s: that a call waits for the process that follows the one that ended, beyond what
+            the loading of the model took before.
     """
 
     load_s: float = 300.0
     beat_s: float = 1.0
-    beats: int = 4
+    beats: int = 5
     answer_s: float = 30.0
-    retry_s: float = 8.0
+    retry_s: float = 5.0
 
 
 class EncoderChild:

@@ -5,7 +5,7 @@ way, so there are no locks. What becomes of calls:
 
 - While the process works, any number of calls are under way.
 - When it ends, the calls under way wait for the next process and are sent once more. A call whose
-  second process ends too, or that waited ``retry_s`` in vain, fails with EncoderDownError.
+  second process ends too, or that waited for it in vain, fails with EncoderDownError.
 - A call that comes while there is no working process fails with EncoderDownError at once, so that
   searches that do without vectors are not kept waiting behind it.
 """
@@ -72,6 +72,7 @@ class RemoteEncoder:
         self._patience = patience or Patience()
         self._restarts = restarts or Restarts()
         self._id, self._dim = "", 0
+        self._load_s = 0.0
         self._batches, self._texts = 0, 0  # of the processes that have ended
         self._state = _STARTING
         self._child: EncoderChild | None = None
@@ -205,7 +206,9 @@ class RemoteEncoder:
         self._child = child
         self._end_if_done()
         try:
+            started = self._loop.time()
             await child.load()
+            self._load_s = self._loop.time() - started
             self._let_in(child)
             return await child.watch(self._is_late)
         except WorldError as fault:
@@ -268,7 +271,8 @@ class RemoteEncoder:
         )
         self._waiting.extend(again)
         if again:
-            self._loop.call_later(self._patience.retry_s, self._give_up, again)
+            seconds = self._patience.retry_s + self._load_s
+            self._loop.call_later(seconds, self._give_up, again)
 
     def _give_up(self, calls: Sequence[_Call]) -> None:
         """Fail those of the calls that still wait for a process."""

@@ -23,7 +23,7 @@ from world_server.restarts import Restarts
 
 TINY = TinyEncoder(64)
 SPEC = Spec(kind="tiny", arguments=(("dim", 64),))
-QUICK = Patience(beat_s=0.1, beats=8, retry_s=60.0)
+QUICK = Patience(beat_s=0.25, beats=10, retry_s=60.0)
 PATIENCE = 60.0
 LONG = "a query about nothing in particular that goes on for very long " * 30
 
@@ -47,7 +47,8 @@ def signalled(encoder: RemoteEncoder, number: signal.Signals) -> int:
 
 
 def is_back(encoder: RemoteEncoder, restarts: int) -> Callable[[], bool]:
-    return lambda: encoder.report().restarts == restarts and encoder.report().state == READY
+    """Say whether at least so many processes were replaced and one works."""
+    return lambda: encoder.report().restarts >= restarts and encoder.report().state == READY
 
 
 @pytest.fixture
@@ -243,16 +244,17 @@ def _kill_loop(encoder: RemoteEncoder, rounds: int, number: signal.Signals) -> N
     for caller in callers:
         caller.start()
     try:
-        for done in range(1, rounds + 1):
+        for _ in range(rounds):
+            before = encoder.report().restarts
             signalled(encoder, number)
-            until(is_back(encoder, done))
+            until(is_back(encoder, before + 1))
     finally:
         stop.set()
         for caller in callers:
             caller.join(PATIENCE)
     seen = [one for some in outcomes for one in some]
     assert "wrong" not in seen
-    assert seen.count("right") > 4 * rounds
+    assert seen.count("right") >= 4 * rounds
     assert not any(caller.is_alive() for caller in callers)
 
 
@@ -269,8 +271,9 @@ def test_under_load_every_call_ends_however_often_it_dies(number: signal.Signals
     )
     texts = [f"what is {number}" for number in range(20)]
     wanted = load("onnx-minilm", {}).encode_queries(texts)
-    for round_ in range(1, 11):
+    for _ in range(10):
+        before = encoder.report().restarts
         signalled(encoder, number)
-        until(is_back(encoder, round_))
+        until(is_back(encoder, before + 1))
         assert np.array_equal(encoder.encode_queries(texts), wanted)
     encoder.close()
