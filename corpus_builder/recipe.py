@@ -69,8 +69,8 @@ class ExpansionRecipe:
     """RM3: units and terms of feedback, and the share that the query's own terms keep."""
 
     docs: int = 10
-    terms: int = 10
-    weight: float = 0.5
+    terms: int = 30
+    weight: float = 0.7
 
 
 @dataclass(frozen=True, slots=True)

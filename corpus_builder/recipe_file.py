@@ -248,8 +248,8 @@ def _expansion(reader: _Reader) -> ExpansionRecipe | None:
         return None
     return ExpansionRecipe(
         docs=reader.number("fb_docs", 10, 1, 1000),
-        terms=reader.number("fb_terms", 10, 1, 1000),
-        weight=reader.number("fb_weight", 0.5, 0.01, 1.0),
+        terms=reader.number("fb_terms", 30, 1, 1000),
+        weight=reader.number("fb_weight", 0.7, 0.01, 1.0),
     )
 
 

@@ -33,7 +33,7 @@ TERM_LIMIT: Final = 64
 QUERY_LIMIT: Final = 1000
 """Distinct terms of a query that each field is asked for; the first ones, in text order."""
 
-DEFAULT_WEIGHTS: Final = {"title": 0.8, "body": 0.4, "anchor": 0.0, "stem": 1.0}
+DEFAULT_WEIGHTS: Final = {"title": 0.8, "body": 0.4, "anchor": 0.2, "stem": 1.0}
 """Field weights that were best on the judged sets together (``benchmarks/README.md``)."""
 
 FOLDED: Final = ("title", "body", "anchor")

@@ -8,16 +8,15 @@ the world's, like all collection statistics.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from world_core.analysis import Analyzer, term_hash
+from world_core.analysis import Analyzer
 from world_core.indexes.lexical import LexicalIndex
 from world_core.lexical_settings import ExpansionSettings
 from world_core.passages import PassageFile
@@ -32,18 +31,11 @@ COMMON = 0.1
 SHORTEST = 2
 """Characters of the shortest ASCII term that may be added."""
 
-PASSAGES = 64
+PASSAGES = 16
 """Passages of a unit that are read, the first ones, so that no page can slow a query down."""
 
 DIGITS = 4
 """Decimals of an added term's factor, so that no machine's rounding can move a tie."""
-
-
-class _Place(NamedTuple):
-    """Where a term was met first."""
-
-    passage: int
-    token: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,57 +66,52 @@ class Expansion:
         own = sum(_mass(part) for part in query.fields if part.name == FIELD)
         if not found.units.size or not own:
             return query
-        model, places = self._model(found.units, found.scores / found.scores.sum())
-        chosen = dict(islice(self._useful(model, places), self.settings.terms))
-        total = sum(chosen.values())
+        model, words = self._model(found.units, found.scores / found.scores.sum())
+        useful = ((words[term], chance) for term, chance in self._useful(model))
+        chosen = list(islice(useful, self.settings.terms))
+        if not chosen:
+            return query
+        total = sum(chance for _, chance in chosen)
         share = own * (1.0 - self.settings.weight) / self.settings.weight
         added = [
             replace(part, factors=(round(share * chance / total, DIGITS),) * len(part.terms))
-            for word, chance in chosen.items()
+            for word, chance in chosen
             for part in self.analyzer.query(word).fields
         ]
         return replace(query, fields=(*query.fields, *added))
 
     def _model(
         self, units: Numbers, shares: NDArray[np.float64]
-    ) -> tuple[dict[int, float], Mapping[int, _Place]]:
-        """Return the chance of each term by its hash, and where it was met first."""
-        model: dict[int, float] = {}
-        places: dict[int, _Place] = {}
+    ) -> tuple[Mapping[str, float], Mapping[str, str]]:
+        """Return the chance of each term, and a word that it was met as."""
+        model: dict[str, float] = {}
+        words: dict[str, str] = {}
         for unit, share in zip(units.tolist(), shares.tolist(), strict=True):
             first, end = self.first_passage[unit : unit + 2].tolist()
-            held: list[NDArray[np.uint32]] = []
+            counts: Counter[str] = Counter()
             for passage in range(first, min(end, first + PASSAGES)):
-                hashes, _ = self.passages.terms(passage)
-                held.append(hashes)
-                distinct, tokens = np.unique(hashes, return_index=True)
-                for number, token in zip(distinct.tolist(), tokens.tolist(), strict=True):
-                    places.setdefault(number, _Place(passage, token))
-            if held:
-                every = np.concatenate(held)
-                distinct, counts = np.unique(every, return_counts=True)
-                chances = share * counts / every.size
-                for number, chance in zip(distinct.tolist(), chances.tolist(), strict=True):
-                    model[number] = model.get(number, 0.0) + chance
-        return model, places
+                text = self.passages.text(passage)
+                for term, start, stop in self.analyzer.tokens(text):
+                    counts[term] += 1
+                    if term not in words:
+                        words[term] = text[start:stop]
+            length = counts.total()
+            for term, count in counts.items():
+                model[term] = model.get(term, 0.0) + share * count / length
+        return model, words
 
-    def _useful(
-        self, model: Mapping[int, float], places: Mapping[int, _Place]
-    ) -> Iterator[tuple[str, float]]:
-        """Yield the words of the likeliest terms that tell pages apart, with their chances."""
+    def _useful(self, model: Mapping[str, float]) -> Iterator[tuple[str, float]]:
+        """Yield the likeliest terms that tell pages apart, with their chances."""
         limit = COMMON * self.index.count
-        text = lru_cache(self.passages.text)
-        tokens = lru_cache(lambda passage: self.analyzer.tokens(text(passage)))
         likely = sorted(model.items(), key=lambda item: (-item[1], item[0]))
         size = 2 * self.settings.terms
         for start in range(0, len(likely), size):
             part = likely[start : start + size]
-            met = [tokens(places[number].passage)[places[number].token] for number, _ in part]
-            holders = self.index.holders(FIELD, [token.term for token in met])
-            for (number, chance), token, held in zip(part, met, holders, strict=True):
-                short = token.term.isascii() and len(token.term) < SHORTEST
-                if term_hash(token.term) == number and not short and 0 < held <= limit:
-                    yield text(places[number].passage)[token.start : token.end], chance
+            holders = self.index.holders(FIELD, [term for term, _ in part])
+            for (term, chance), held in zip(part, holders, strict=True):
+                short = term.isascii() and len(term) < SHORTEST
+                if not short and 0 < held <= limit:
+                    yield term, chance
 
 
 def _mass(part: LexicalField) -> float:

@@ -19,8 +19,8 @@ class ExpansionSettings(Part):
 
     kind: Literal["rm3"] = "rm3"
     docs: _Positive = 10
-    terms: _Positive = 10
-    weight: Annotated[float, Field(gt=0.0, le=1.0)] = 0.5
+    terms: _Positive = 30
+    weight: Annotated[float, Field(gt=0.0, le=1.0)] = 0.7
 
 
 class LexicalSettings(Part):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from corpus_builder.recipe import (
     DenseRecipe,
+    ExpansionRecipe,
     LexicalRecipe,
     PassagesRecipe,
     Recipe,
@@ -42,6 +43,13 @@ def test_everything_that_changes_answers_is_content() -> None:
         replace(PLAIN, lexical=LexicalRecipe(k1=1.2)),
         replace(PLAIN, lexical=LexicalRecipe(b=0.75)),
         replace(PLAIN, lexical=LexicalRecipe(field_weights={"title": 2.0})),
+        replace(PLAIN, lexical=LexicalRecipe(scoring="bm25f")),
+        replace(PLAIN, lexical=LexicalRecipe(long_query=0)),
+        replace(PLAIN, lexical=LexicalRecipe(long_query=9)),
+        replace(PLAIN, lexical=LexicalRecipe(expansion=ExpansionRecipe())),
+        replace(PLAIN, lexical=LexicalRecipe(expansion=ExpansionRecipe(docs=5))),
+        replace(PLAIN, lexical=LexicalRecipe(expansion=ExpansionRecipe(terms=5))),
+        replace(PLAIN, lexical=LexicalRecipe(expansion=ExpansionRecipe(weight=0.9))),
         replace(PLAIN, dense=None),
         replace(PLAIN, dense=DenseRecipe("tiny", rows="lead")),
         replace(PLAIN, dense=DenseRecipe("tiny", titles=False)),
@@ -57,6 +65,17 @@ def test_everything_that_changes_answers_is_content() -> None:
         replace(PLAIN, clock=1),
     ]
     assert len({content(recipe) for recipe in (PLAIN, *changes)}) == len(changes) + 1
+
+
+def test_a_plain_index_is_named_as_before_it_could_do_more() -> None:
+    lexical = LexicalRecipe(k1=0.9, b=0.4, long_query=0)
+    assert lexical.content_part() == {"unit": "version", "k1": 0.9, "b": 0.4, "field_weights": {}}
+
+
+def test_anchors_are_indexed_when_they_are_asked() -> None:
+    assert LexicalRecipe().anchored
+    assert not LexicalRecipe(field_weights={"anchor": 0.0}).anchored
+    assert LexicalRecipe(field_weights={"anchor": 0.1}).anchored
 
 
 def test_order_of_field_weights_does_not_matter() -> None:

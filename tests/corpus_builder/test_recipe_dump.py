@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from corpus_builder.recipe import (
     DenseRecipe,
+    ExpansionRecipe,
     ExtractRecipe,
     LexicalRecipe,
     PassagesRecipe,
@@ -74,9 +75,15 @@ RECIPES = st.builds(
         LexicalRecipe,
         engine=st.sampled_from(["lucene", "tantivy"]),
         unit=st.sampled_from(["version", "passage"]),
-        k1=NUMBERS,
-        b=st.floats(0, 1),
+        k1=st.none() | NUMBERS,
+        b=st.none() | st.floats(0, 1),
         field_weights=tables(NUMBERS),
+        scoring=st.sampled_from(["bm25", "bm25f"]),
+        long_query=st.integers(0, 1000),
+        expansion=st.none()
+        | st.builds(
+            ExpansionRecipe, st.integers(1, 1000), st.integers(1, 1000), st.floats(0.01, 1)
+        ),
     ),
     dense=st.none() | DENSE,
     reranker=st.none() | RERANKERS,

@@ -7,9 +7,10 @@ import pytest
 
 from corpus_builder import recipe_dump, recipe_file
 from corpus_builder.errors import BadRecipeError
-from corpus_builder.recipe import Recipe
+from corpus_builder.recipe import ExpansionRecipe, Recipe
 from tests.conftest import ROOT
 from world_core.errors import BadInputError
+from world_core.weighing import LONG_QUERY
 
 FULL = """
 name = "full-1"
@@ -42,6 +43,11 @@ engine = "tantivy"
 unit = "passage"
 k1 = 1.2
 b = 0.75
+long_query = 9
+expansion = "rm3"
+fb_docs = 5
+fb_terms = 20
+fb_weight = 0.75
 
 [lexical.field_weights]
 title = 0.5
@@ -101,6 +107,8 @@ def test_reads_every_setting() -> None:
     assert (recipe.lexical.engine, recipe.lexical.unit) == ("tantivy", "passage")
     assert (recipe.lexical.k1, recipe.lexical.b) == (1.2, 0.75)
     assert dict(recipe.lexical.field_weights) == {"title": 0.5}
+    assert (recipe.lexical.scoring, recipe.lexical.long_query) == ("bm25", 9)
+    assert recipe.lexical.expansion == ExpansionRecipe(docs=5, terms=20, weight=0.75)
     assert recipe.dense is not None
     assert (recipe.dense.encoder, recipe.dense.rows, recipe.dense.titles) == ("tiny", "lead", False)
     assert dict(recipe.dense.arguments) == {"dim": 8}
@@ -149,6 +157,37 @@ def test_sparse_weights_without_vectors_are_refused(dense: str) -> None:
 def test_unusable_sparse_and_reranker_settings_are_refused(table: str, complaint: str) -> None:
     with pytest.raises(BadRecipeError, match=complaint):
         parse(f'[[sources]]\nkind = "atlas"\n[dense]\nencoder = "tiny"\n{table}\n')
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ('scoring = "tfidf"', "scoring"),
+        ("long_query = -1", "long_query"),
+        ('expansion = "bo1"', "expansion"),
+        ("fb_docs = 5", "'fb_docs'"),
+        ('expansion = "rm3"\nfb_docs = 0', "fb_docs"),
+        ('expansion = "rm3"\nfb_terms = 2000', "fb_terms"),
+        ('expansion = "rm3"\nfb_weight = 0', "fb_weight"),
+        ("k1 = -1", "k1"),
+        ("b = 2", "b"),
+    ],
+)
+def test_unusable_lexical_settings_are_refused(line: str, complaint: str) -> None:
+    with pytest.raises(BadRecipeError, match=complaint):
+        parse(f'[[sources]]\nkind = "atlas"\n[lexical]\n{line}\n')
+
+
+def test_a_finished_worlds_own_recipe_means_no_more_than_it_says() -> None:
+    text = '[[sources]]\nkind = "atlas"\n'
+    stored = recipe_file.parse(text, base=Path("/recipes"), origin="x.toml", inputs=False)
+    assert stored.lexical.long_query == 0
+    assert parse(text).lexical.long_query == LONG_QUERY
+
+
+def test_the_documentation_recipe_does_not_ask_what_its_queries_were_made_of() -> None:
+    assert not recipe_file.load("debian-light").lexical.anchored
+    assert recipe_file.load("atlas").lexical.anchored
 
 
 def test_a_short_recipe_has_defaults() -> None:

@@ -182,6 +182,7 @@ def test_a_query_asks_every_field_and_counts_repeated_terms() -> None:
     assert [(part.name, part.weight, part.terms) for part in query.fields] == [
         ("title", 2.5, ("running", "ferries", "running")),
         ("body", 0.4, ("running", "ferries", "running")),
+        ("anchor", 0.2, ("running", "ferries", "running")),
         ("stem_de", 0.25, ("running", "ferri", "running")),
         ("stem_en", 0.5, ("run", "ferri", "run")),
     ]
@@ -194,7 +195,7 @@ def test_a_repeated_term_within_the_limit_of_distinct_ones_stays() -> None:
 
 
 def test_a_field_of_weight_zero_is_not_asked() -> None:
-    analyzer = Analyzer(["en"], weights={"stem": 0})
+    analyzer = Analyzer(["en"], weights={"stem": 0, "anchor": 0})
     assert [part.name for part in analyzer.query("a").fields] == ["title", "body"]
     assert "stem_en" in analyzer.fields
 

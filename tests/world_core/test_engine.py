@@ -17,6 +17,7 @@ from world_core.engine import Engine
 from world_core.errors import BadInputError, CancelledCallError
 from world_core.fusion import fuse
 from world_core.generation import Generation
+from world_core.lexical_asking import LexicalAsking
 from world_core.types import DeadLink, FetchCall, Mode, Outcome, SearchCall, Timings
 from world_core.views import View, at_clock
 
@@ -45,7 +46,7 @@ def brute_force(engine: Engine, call: SearchCall, view: View) -> list[tuple[int,
     """Score every visible version with both indexes and sort; the definition of the ranking."""
     generation = engine.generation
     versions = np.flatnonzero(view.versions)
-    query = generation.analyzer.query(call.query)
+    query = LexicalAsking(generation).query(call.query, view)
     assert generation.encoder is not None
     assert generation.dense is not None
     vector = generation.encoder.encode_queries([call.query])[0]
