@@ -16,16 +16,15 @@ from corpus_builder.capture import Source
 from corpus_builder.dedup import LOOP, NOWHERE
 from corpus_builder.errors import EmptyWorldError
 from corpus_builder.extract import ExtractSettings
-from corpus_builder.indexing import (
+from corpus_builder.indexing import dense_rows, write_vectors
+from corpus_builder.inputs import open_source
+from corpus_builder.installed import check_packages
+from corpus_builder.lexical_stage import (
     check_lexical,
-    dense_rows,
     lexical_files_depend_on,
     unit_terms,
     write_lexical,
-    write_vectors,
 )
-from corpus_builder.inputs import open_source
-from corpus_builder.installed import check_packages
 from corpus_builder.models import Models
 from corpus_builder.passage_blocks import Blocks, write_blocks
 from corpus_builder.progress import Progress

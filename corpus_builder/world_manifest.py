@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from corpus_builder.indexing import constants
+from corpus_builder.lexical_stage import constants
 from corpus_builder.models import Models
 from corpus_builder.passage_blocks import Blocks
 from corpus_builder.recipe import LexicalRecipe, Recipe, RerankerRecipe, SparseRecipe
