@@ -311,6 +311,8 @@ def opener_for(settings: Settings, *, verify: bool) -> Opener:
                 verify=verify,
                 threads=settings.encoder_threads,
                 dense_device=settings.dense_device,
+                reranker=settings.reranker,
+                rerank_top=settings.rerank_top,
                 encoder_of=lease.open,
             )
             engine = Engine(generation)
