@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from corpus_builder.opening import opening
 from corpus_builder.recipe import DenseRecipe
 from corpus_builder.snapshot import read_pages
 from corpus_builder.vector_cache import VectorCache, text_digest
@@ -15,10 +16,13 @@ from corpus_builder.workspace import kill_point
 from world_core.encoders.base import Encoder
 from world_core.indexes.dense import DenseSummary, write_dense
 from world_core.passages import PassageFile
-from world_core.types import Vectors, as_numbers
+from world_core.types import Span, Vectors, as_numbers
 
 BATCH = 32
 """Passages encoded and kept at once: what a kill can cost."""
+
+OPENING_TOKENS = 500
+"""Tokens of a version that its single row is made of, where rows are versions."""
 
 Tell = Callable[[int], None]
 
@@ -76,14 +80,24 @@ def dense_rows(
                 first = passage
                 while passage < passages.count and passages.version(passage) == version:
                     passage += 1
-                last = min(passage, first + 1) if dense.rows == "lead" else passage
                 if wanted:
                     title = f"{record.title}\n" if dense.titles and record.title else ""
-                    for number in range(first, last):
-                        span = passages.span(number)
-                        rows.append(Row(number, title + record.text[span.start : span.end]))
+                    spans = [passages.span(number) for number in range(first, passage)]
+                    texts = row_texts(record.text, spans, dense.rows)
+                    rows += [Row(number, title + text) for number, text in enumerate(texts, first)]
                 version += 1
         yield rows
+
+
+def row_texts(text: str, spans: Sequence[Span], rows: str) -> list[str]:
+    """Return what the rows of a version are made of: one text for each of its first passages.
+
+    ``spans`` are its passages and ``rows`` is that of the recipe; a version without passages has no
+    rows.
+    """
+    if rows == "version":
+        return [text[: opening(text, OPENING_TOKENS)]] if spans else []
+    return [text[span.start : span.end] for span in (spans[:1] if rows == "lead" else spans)]
 
 
 def _chosen(pages: Sequence[Path], dense: DenseRecipe) -> frozenset[str] | None:

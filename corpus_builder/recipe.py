@@ -120,8 +120,9 @@ class LexicalRecipe:
 class DenseRecipe:
     """The dense index: encoder, and which passages get a row.
 
-    ``rows`` is ``all``, ``lead`` (the first passage of a version) or ``none``. ``include`` names a
-    file with one address a line; only pages listed there get rows. ``include_keys`` are its
+    ``rows`` is ``all``, ``lead`` (the first passage of a version), ``version`` (one row for the
+    first 500 tokens of a version, at the place of its first passage) or ``none``. ``include`` names
+    a file with one address a line; only pages listed there get rows. ``include_keys`` are its
     canonical keys, ``include_digest`` their digest. ``pages`` above 0 is the number of pages with
     rows: the listed ones, then others in page id order, which is as good as drawn by lot.
     ``titles`` puts the title before a passage. ``tier`` is that of ``indexes.dense.write_dense``.

@@ -268,7 +268,7 @@ def _dense(reader: _Reader, base: Path, *, inputs: bool) -> DenseRecipe | None:
     dense = DenseRecipe(
         encoder=encoder,
         arguments=arguments,
-        rows=reader.choice("rows", "all", ("all", "lead", "none")),
+        rows=reader.choice("rows", "all", ("all", "lead", "version", "none")),
         titles=reader.take("titles", bool, default=True),
         tier=reader.choice("tier", "auto", ("auto", *KINDS)),
         pages=reader.number("pages", 0, 0, 10**10),

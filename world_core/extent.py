@@ -89,7 +89,7 @@ def of_pages(
         encoder: kind of the encoder, "" for a world without vectors.
         dim: components of a vector where the encoder's arguments decide; 0 for its usual number.
         passages_a_page: passages of an average page.
-        rows: "all", "lead" or "none", as in a recipe.
+        rows: "all", "lead", "version" or "none", as in a recipe.
         row_pages: pages with rows, 0 for all.
         tier: as in a recipe.
         engine: lexical engine.
@@ -111,7 +111,8 @@ def of_pages(
     count, width = 0, 0
     if encoder:
         chosen = min(pages, row_pages) if row_pages else pages
-        per_page = {"all": passages_a_page, "lead": min(1.0, passages_a_page)}.get(rows, 0.0)
+        lead = min(1.0, passages_a_page)
+        per_page = {"all": passages_a_page, "lead": lead, "version": lead}.get(rows, 0.0)
         count, width = round(chosen * per_page), dim or ENCODERS[encoder].dim
     kind = chosen_kind(tier, count) if encoder else ""
     units = passages if unit == "passage" else pages

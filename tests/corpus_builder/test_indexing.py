@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from corpus_builder import snapshot as snapshots
-from corpus_builder.indexing import dense_rows, write_vectors
+from corpus_builder.indexing import dense_rows, row_texts, write_vectors
+from corpus_builder.opening import opening
 from corpus_builder.recipe import DenseRecipe, PassagesRecipe
 from corpus_builder.snapshot import read_pages
 from corpus_builder.tables import write_tables
@@ -16,7 +17,7 @@ from tests.corpus_builder.samples import Sample, drafts, sample
 from world_core.encoders.loading import load
 from world_core.indexes.dense import DenseIndex
 from world_core.passages import PassageFile
-from world_core.types import Vectors
+from world_core.types import Span, Vectors
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +73,28 @@ def test_lead_rows_are_the_first_passages(made: Sample, passages: PassageFile) -
     found = numbers(made, passages, DenseRecipe("tiny", rows="lead"))
     versions = [passages.version(n) for n in range(passages.count)]
     assert found == [versions.index(v) for v in range(20)]
+
+
+def test_rows_of_versions_stand_at_their_first_passages(
+    made: Sample, passages: PassageFile
+) -> None:
+    dense = DenseRecipe("tiny", rows="version", titles=False)
+    rows = [row for block in dense_rows(made.pages, passages, dense) for row in block]
+    versions = [passages.version(n) for n in range(passages.count)]
+
+    assert [row.passage for row in rows] == [versions.index(v) for v in range(20)]
+    texts = [record.text for page in read_pages(made.pages) for record in page.versions]
+    assert [row.text for row in rows] == [text[: opening(text, 500)] for text in texts]
+
+
+def test_a_row_of_a_version_is_its_first_tokens_and_the_others_their_passages() -> None:
+    text = " ".join(f"w{number}" for number in range(1000))
+    spans = [Span(0, 10), Span(11, 20)]
+
+    assert row_texts(text, spans, "version") == [text[: text.index(" w500")]]
+    assert row_texts(text, spans, "all") == [text[0:10], text[11:20]]
+    assert row_texts(text, spans, "lead") == [text[0:10]]
+    assert row_texts("", [], "version") == row_texts("", [], "all") == []
 
 
 def test_only_listed_pages_get_rows(made: Sample, passages: PassageFile) -> None:

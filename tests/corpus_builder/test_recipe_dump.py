@@ -45,7 +45,7 @@ DENSE = st.builds(
     DenseRecipe,
     encoder=TEXT.filter(bool),
     arguments=tables(TEXT | st.integers(-(2**60), 2**60)),
-    rows=st.sampled_from(["all", "lead"]),
+    rows=st.sampled_from(["all", "lead", "version"]),
     titles=st.booleans(),
     tier=st.sampled_from(["auto", "flat", "ivf", "hnsw", "ivfpq", "torch"]),
     pages=st.integers(0, 10**6),
