@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,9 @@ async def remote(sides: Sides) -> AsyncIterator[WorldClient]:
 
 def shown(hit: Hit) -> dict[str, object]:
     """Return what a native answer says of a hit, dates and rank left out."""
+    why = hit.explanation
+    assert why is not None
+    ranges = {"passage": why.passage, "dense_passage": why.dense_passage}
     return {
         "page_id": hit.meta.page_id,
         "url": hit.meta.url,
@@ -80,7 +83,15 @@ def shown(hit: Hit) -> dict[str, object]:
             "dense": hit.parts.dense,
             "lexical_rank": hit.parts.lexical_rank,
             "dense_rank": hit.parts.dense_rank,
+            "sparse": hit.parts.sparse,
+            "sparse_rank": hit.parts.sparse_rank,
+            "rerank": hit.parts.rerank,
+            "lexical_share": why.lexical,
+            "dense_share": why.dense,
+            "sparse_share": why.sparse,
+            **{name: None if span is None else asdict(span) for name, span in ranges.items()},
         },
+        "sitelinks": [asdict(link) for link in hit.sitelinks],
     }
 
 
@@ -88,9 +99,10 @@ def shown(hit: Hit) -> dict[str, object]:
 def test_an_engine_here_answers_as_the_server(sides: Sides, mode: Mode) -> None:
     found = 0
     for query in QUERIES:
-        call = SearchCall(query=query, count=15, offset=2, mode=mode)
+        call = SearchCall(query, count=15, offset=2, mode=mode, explain=True, sitelinks=True)
         answer = sides.engine.search(call)
-        body = {"query": query, "count": 15, "offset": 2, "mode": mode.value, "explain": True}
+        body = {"query": query, "count": 15, "offset": 2, "mode": mode.value}
+        body |= {"explain": True, "sitelinks": True}
         told: Any = sides.server.ask("/v1/search", body).json()
         assert told["outcome"] == answer.outcome.value
         hits = [shown(hit) for hit in answer.hits]
