@@ -98,9 +98,6 @@ class Generation:
         ordering = chosen(manifest.reranker, reranker, rerank_top)
         model = _open_reranker(ordering, threads)
         lexical = _open_lexical(folder, manifest)
-        first = np.searchsorted(
-            columns.passage_version, np.arange(columns.version_count + 1), side="left"
-        ).astype(np.int64)
         generation = cls(
             folder=folder,
             manifest=manifest,
@@ -111,7 +108,7 @@ class Generation:
             lexical=lexical,
             dense=dense,
             encoder=encoder,
-            first_passage=first,
+            first_passage=_first_passages(columns),
             plain_view=at_clock(columns, manifest.clock),
             sparse=sparse,
             sparse_encoder=sparse_encoder,
@@ -148,6 +145,12 @@ def _open_lexical(folder: Path, manifest: Manifest) -> LexicalIndex:
         f"{folder} was indexed by the lexical engine {engine!r}, which this program does not know.",
         hint="Known engines: lucene, tantivy.",
     )
+
+
+def _first_passages(columns: Columns) -> Numbers:
+    """Return where the passages of each version begin, and where the last ones end."""
+    versions = np.arange(columns.version_count + 1)
+    return np.searchsorted(columns.passage_version, versions, side="left").astype(np.int64)
 
 
 def _loaded(manifest: Manifest, threads: int) -> Encoder:

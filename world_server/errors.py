@@ -14,7 +14,7 @@ WorldError (world_core.errors)
 ├── OverloadedError         waited to the deadline, or the queue is full
 ├── DeadlineError           our own work did not end in time
 ├── EngineLostError         the engine process has ended
-├── EncoderDownError        the encoder's process does not work (an EncoderError of the core)
+├── EncoderDownError        the encoder's process does not work
 ├── FrameError              a message between two of our processes cannot be used
 └── ClientLeftError         the client closed the connection; nobody reads an answer
 """
