@@ -97,7 +97,6 @@ class Generation:
         sparse, sparse_encoder = _open_sparse(folder, manifest, threads, encoder)
         ordering = chosen(manifest.reranker, reranker, rerank_top)
         model = _open_reranker(ordering, threads)
-        lexical = _open_lexical(folder, manifest)
         generation = cls(
             folder=folder,
             manifest=manifest,
@@ -105,7 +104,7 @@ class Generation:
             pages=PageStore.open(folder / "pages.sqlite"),
             passages=passages,
             analyzer=analyzer,
-            lexical=lexical,
+            lexical=_open_lexical(folder, manifest),
             dense=dense,
             encoder=encoder,
             first_passage=_first_passages(columns),
