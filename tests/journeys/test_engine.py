@@ -8,71 +8,52 @@ import os
 import re
 import signal
 import subprocess
-import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.journeys import test_swap
 from tests.journeys.processes import children, engine_of, eventually, rows
 from tests.journeys.test_stop import is_there
-from tests.journeys.test_swap import Asked, ask, connection_to, requests
+from tests.journeys.test_swap import Asked, Reply, ask, connection_to, requests
 from tests.support import RunningServer, command, free_port, running_server
 
-CLIENTS = 4
 PAUSE = 0.01
 
 
 @dataclass
-class Load:
-    """Clients that ask without end, each over one connection, and what they were told.
+class Load(test_swap.Load):
+    """Clients that connect anew when a connection ended.
 
-    ``told`` holds the place of the request with status and body; ``broken`` counts the requests
-    for which no answer had begun when the connection ended.
+    ``broken`` counts the requests for which no answer had begun when their connection ended;
+    ``errors`` holds what else went wrong, such as an answer that was cut off.
     """
 
-    server: RunningServer
-    told: list[tuple[int, int, bytes]] = field(default_factory=list)
-    cut_off: list[str] = field(default_factory=list)
     broken: int = 0
-    _stop: threading.Event = field(default_factory=threading.Event)
 
-    def run(self, place: int) -> None:
+    def run(self, number: int) -> None:
         asked = requests()
         while not self._stop.is_set():
             try:
                 with connection_to(self.server) as connection:
                     while not self._stop.is_set():
-                        place = (place + 1) % len(asked)
-                        self.told.append((place, *ask(connection, asked[place])))
-                        time.sleep(PAUSE)
+                        number = (number + 1) % len(asked)
+                        self.replies.append((number, ask(connection, asked[number])))
+                        time.sleep(self.pause)
             except (http.client.RemoteDisconnected, ConnectionError):
                 self.broken += 1
-                time.sleep(0.01)
+                time.sleep(self.pause)
             except (OSError, http.client.HTTPException) as error:
-                self.cut_off.append(repr(error))
-
-    @contextlib.contextmanager
-    def on(self) -> Iterator[None]:
-        """Keep the clients asking inside the block."""
-        clients = [threading.Thread(target=self.run, args=(one,)) for one in range(CLIENTS)]
-        for client in clients:
-            client.start()
-        try:
-            yield
-        finally:
-            self._stop.set()
-            for client in clients:
-                client.join()
+                self.errors.append(repr(error))
 
 
-def expected(server: RunningServer) -> list[tuple[int, bytes]]:
+def expected(server: RunningServer) -> list[Reply]:
     """Return status and body of each request, asked alone."""
 
-    def answer(asked: Asked) -> tuple[int, bytes]:
+    def answer(asked: Asked) -> Reply:
         with connection_to(server) as connection:
             return ask(connection, asked)
 
@@ -101,7 +82,7 @@ def test_a_killed_engine_is_a_typed_outage_and_then_all_is_well(
         assert {status for status, _ in right} == {200}
         assert {code(server) for _ in range(20)} == {"ok"}
         eventually(lambda: searches(server) == 21, "the counts of both workers are added up")
-        load = Load(server)
+        load = Load(server, PAUSE)
         with load.on():
             for _ in range(kills):
                 engine = engine_of(server.process.pid)
@@ -113,18 +94,18 @@ def test_a_killed_engine_is_a_typed_outage_and_then_all_is_well(
                 assert report["ready"] or "engine_lost" in str(report), report
                 eventually(lambda: server.ask("/ready").status == 200, "it is ready again")
                 assert engine_of(server.process.pid) not in (None, engine)
-            before = len(load.told)
-            eventually(lambda: len(load.told) > before + 100, "more answers")
+            before = len(load.replies)
+            eventually(lambda: len(load.replies) > before + 100, "more answers")
         eventually(lambda: expected(server) == right, "each worker has found the new engine")
         log = server.log.read_text("utf-8")
-    assert load.cut_off == []
+    assert load.errors == []
     assert load.broken == 0, "the workers themselves are well"
     lost = 0
-    for place, status, body in load.told:
-        if (status, body) != right[place]:
-            assert status == 503, (requests()[place], status, body)
+    for place, reply in load.replies:
+        if reply != right[place]:
+            assert reply[0] == 503, (requests()[place], reply)
             lost += 1
-    assert 0 < lost < len(load.told)
+    assert 0 < lost < len(load.replies)
     assert log.count("ended with -9") == kills
     assert "Traceback" not in log
 
@@ -134,14 +115,14 @@ def test_stopping_under_load_loses_no_answer(plain_world: Path, tmp_path: Path) 
         right = expected(server)
         engine, workers = engine_of(server.process.pid), children(server.process.pid)
         assert engine is not None
-        load = Load(server)
+        load = Load(server, PAUSE)
         with load.on():
-            eventually(lambda: len(load.told) > 50, "answers")
+            eventually(lambda: len(load.replies) > 50, "answers")
             server.process.send_signal(signal.SIGTERM)
             assert server.process.wait(timeout=40) == 0
         log = server.log.read_text("utf-8")
-    assert load.cut_off == []
-    assert [one for one in load.told if one[1:] != right[one[0]]] == []
+    assert load.errors == []
+    assert [reply for place, reply in load.replies if reply != right[place]] == []
     assert not any(is_there(pid) for pid in (engine, *workers))
     assert "Traceback" not in log
     assert "ERROR" not in log
