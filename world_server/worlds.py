@@ -294,12 +294,13 @@ def _free_name(name: str, taken: set[str]) -> str:
 
 
 def opener_for(settings: Settings, *, verify: bool) -> Opener:
-    """Return the opener of real worlds: verify, open, ask the canary queries."""
+    """Return the opener of real worlds: verify, open, ask the canary queries, warm up."""
     encoders = QueryEncoders(settings)
 
     def opener(folder: Path) -> ServedWorld:
         from world_core.engine import Engine
         from world_core.generation import Generation
+        from world_core.warming import warm_up
 
         if settings.plan_check:
             room.check_one(folder)
@@ -318,6 +319,7 @@ def opener_for(settings: Settings, *, verify: bool) -> Opener:
             engine = Engine(generation)
             undo.callback(engine.close)
             canary.prove(engine, generation.manifest)
+            warm_up(generation)
             undo.pop_all()
         local = LocalEngine(
             engine,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,32 @@ def test_threads_that_end_leave_java() -> None:
         thread.join()
     assert len(counted) == 60
     assert counted[-1] <= counted[0] + 1
+
+
+def test_a_fixed_pool_attaches_no_more_threads_than_it_has() -> None:
+    jvm.boot()
+
+    def visit(number: int) -> int:
+        with jvm.calls("counting"):
+            return int(jvm.load("java.lang.Thread").activeCount())
+
+    before = visit(0)
+    with ThreadPoolExecutor(4) as pool:
+        counted = list(pool.map(visit, range(400)))
+    assert max(counted) <= before + 4
+    assert visit(0) <= before + 1
+
+
+def test_the_heap_grows_with_the_index_between_its_bounds(tmp_path: Path) -> None:
+    assert jvm.heap_of(0) == jvm.LEAST_MB
+    assert jvm.heap_of(3200 << 20) == jvm.LEAST_MB + 100
+    assert jvm.heap_of(1 << 50) == jvm.MOST_MB
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        with (tmp_path / name / "segment").open("wb") as file:
+            file.truncate(640 << 20)  # sparse
+    assert jvm.heap_for(tmp_path / "one") == jvm.LEAST_MB + 20
+    assert jvm.heap_for(tmp_path / "one", tmp_path / "two") == jvm.LEAST_MB + 40
 
 
 def test_a_java_exception_becomes_an_index_error_with_the_task() -> None:
