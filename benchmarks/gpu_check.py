@@ -20,10 +20,12 @@ once ``--seconds`` are over.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +45,10 @@ Json = dict[str, Any]
 
 
 class Device:
-    """The device under test, and how to wait for it."""
+    """The device under test, how to wait for it, and the least seconds of a measurement."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, least: float = 0.0) -> None:
+        self.least = least
         self.place = torch.device(name)
         self.is_gpu = self.place.type == "cuda"
         if not self.is_gpu:
@@ -69,13 +72,13 @@ class Device:
         return found
 
 
-def timed(device: Device, work: Callable[[], object], *, least: float, most: int = 50) -> float:
+def timed(device: Device, work: Callable[[], object], *, most: int = 50) -> float:
     """Return the median seconds of a call, after one to warm up."""
     work()
     device.wait()
     spans: list[float] = []
     started = time.perf_counter()
-    while len(spans) < 3 or (time.perf_counter() - started < least and len(spans) < most):
+    while len(spans) < 3 or (time.perf_counter() - started < device.least and len(spans) < most):
         begun = time.perf_counter()
         work()
         device.wait()
@@ -87,7 +90,7 @@ def copy_rate(device: Device, size: int) -> Json:
     """Return bytes a second of a copy on the device, each byte read and written."""
     source = torch.ones(size, dtype=torch.uint8, device=device.place)
     target = torch.empty_like(source)
-    seconds = timed(device, lambda: target.copy_(source), least=1.0)
+    seconds = timed(device, lambda: target.copy_(source))
     return {"bytes": size, "seconds": seconds, "bytes_per_s": 2 * size / seconds}
 
 
@@ -117,7 +120,7 @@ def flat(device: Device, dim: int, rows: int, copy: float) -> Json:
     found: Json = {"rows": rows, "dim": dim, "bytes": size, "batches": {}}
     for batch in BATCHES:
         queries = on_host(random_codes(batch, dim, 2, device))
-        seconds = timed(device, lambda q=queries: tier.nearest(q, K, None, 1), least=2.0)
+        seconds = timed(device, partial(tier.nearest, queries, K, None, 1))
         found["batches"][batch] = _rate(seconds, size, copy) | {"queries_per_s": batch / seconds}
     found["products"] = product_forms(device, table, copy)
     found |= agreement(device, dim)
@@ -137,7 +140,7 @@ def product_forms(device: Device, table: torch.Tensor, copy: float) -> Json:
     }
     if not device.is_gpu:
         del forms["mv in half"]
-    return {name: _rate(timed(device, form, least=1.0), size, copy) for name, form in forms.items()}
+    return {name: _rate(timed(device, form), size, copy) for name, form in forms.items()}
 
 
 def agreement(device: Device, dim: int, rows: int = 20_000, batch: int = 8, k: int = 100) -> Json:
@@ -181,7 +184,7 @@ def encoder(device: Device, shape: str, layers: int | None) -> Json:
         def encode(tokens: torch.Tensor = tokens) -> object:
             return torch.nn.functional.normalize(model(table(tokens)).mean(dim=1), dim=1)
 
-        seconds = timed(device, encode, least=1.0)
+        seconds = timed(device, encode)
         found["tokens_per_s"][batch] = tokens.numel() / seconds
     return found
 
@@ -189,7 +192,7 @@ def encoder(device: Device, shape: str, layers: int | None) -> Json:
 def faiss_gpu(device: Device, rows: int, dim: int = 384) -> Json:
     """Measure FAISS on the GPU where it is installed: flat, cells and CAGRA."""
     try:
-        import faiss
+        faiss = importlib.import_module("faiss")
     except ModuleNotFoundError:
         return {"skipped": "the package faiss is not installed"}
     if not device.is_gpu or not hasattr(faiss, "StandardGpuResources") or not faiss.get_num_gpus():
@@ -227,8 +230,7 @@ def faiss_gpu(device: Device, rows: int, dim: int = 384) -> Json:
                 np.mean([len(set(a) & set(b)) / 10 for a, b in zip(ids, truth, strict=True)])
             ),
             "ms": {
-                batch: timed(device, lambda b=batch, i=index: i.search(queries[:b], K), least=1.0)
-                * 1e3
+                batch: timed(device, partial(index.search, queries[:batch], K)) * 1e3
                 for batch in BATCHES
             },
         }
@@ -246,16 +248,14 @@ def _rate(seconds: float, size: int, copy: float) -> Json:
 
 def check(options: argparse.Namespace) -> Json:
     """Run the parts in order and return what they found."""
-    device, started = Device(options.device), time.perf_counter()
+    device, started = Device(options.device, options.least), time.perf_counter()
     found: Json = {"device": device.describe()}
     size = min(device.free() // 4, options.copy_bytes)
     parts: dict[str, Callable[[], Json]] = {"copy": lambda: copy_rate(device, size)}
     for dim in options.dim:
-        parts[f"flat {dim}"] = lambda dim=dim: flat(
-            device, dim, options.rows or fitting(device, dim, options.share), _copied(found)
-        )
-    for shape in SHAPES:
-        parts[f"encoder {shape}"] = lambda shape=shape: encoder(device, shape, options.layers)
+        parts[f"flat {dim}"] = partial(_flat_part, device, dim, options, found)
+    for shape in options.shape:
+        parts[f"encoder {shape}"] = partial(encoder, device, shape, options.layers)
     parts["faiss"] = lambda: faiss_gpu(device, options.faiss_rows)
     for name, part in parts.items():
         begun = time.perf_counter()
@@ -272,6 +272,11 @@ def check(options: argparse.Namespace) -> Json:
             torch.cuda.empty_cache()
     found["passed"] = passed(found, options.dim)
     return found
+
+
+def _flat_part(device: Device, dim: int, options: argparse.Namespace, found: Json) -> Json:
+    rows = options.rows or fitting(device, dim, options.share)
+    return flat(device, dim, rows, _copied(found))
 
 
 def fitting(device: Device, dim: int, share: float) -> int:
@@ -304,6 +309,8 @@ def main() -> int:
     parser.add_argument("--dim", type=int, nargs="+", default=[1024, 384])
     parser.add_argument("--layers", type=int, help="layers of the encoders instead of all")
     parser.add_argument("--copy-bytes", type=int, default=8 << 30)
+    parser.add_argument("--shape", nargs="*", choices=SHAPES, default=list(SHAPES))
+    parser.add_argument("--least", type=float, default=2.0, help="seconds of each measurement")
     parser.add_argument("--faiss-rows", type=int, default=1_000_000)
     options = parser.parse_args()
     if torch.device(options.device).type == "cuda" and not torch.cuda.is_available():
