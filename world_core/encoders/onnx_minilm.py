@@ -5,12 +5,13 @@ Its vectors do not depend on the batch (see ``onnx_session``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from world_core.encoders.arguments import Settings, only, text
 from world_core.encoders.onnx_session import OnnxSession, need
+from world_core.encoders.recipe_encoder import RecipeEncoder
 from world_core.encoders.texts import readable, unit_rows
 from world_core.encoders.weights import ModelFile, Recipe
 from world_core.errors import EncoderError
@@ -27,7 +28,7 @@ LIMIT = 32_768
 """Characters read of a text: more than 256 tokens of the longest kind."""
 
 
-class OnnxMiniLm:
+class OnnxMiniLm(RecipeEncoder):
     """Mean-pooled last hidden states of MiniLM; safe to call from several threads at once."""
 
     def __init__(self, model: ModelFile, tokenizer: ModelFile, threads: int = 1) -> None:
@@ -38,6 +39,7 @@ class OnnxMiniLm:
             pooling="mean",
             limit=f"{TOKENS} tokens",
         )
+        self._dim = DIM
         self._tokenizer = _tokenizer(tokenizer.path)
         self._session = OnnxSession(model.path, threads, hint=f"Install it again: {SETUP}")
 
@@ -64,44 +66,14 @@ class OnnxMiniLm:
             tokenizer = ModelFile.of_package(*TOKENIZER, SETUP)
         return cls(model, tokenizer, threads)
 
-    @property
-    def id(self) -> str:
-        """Names the model, the digests of weights and tokenizer, pooling and token limit."""
-        return self._recipe.id
-
-    @property
-    def dim(self) -> int:
-        """Number of components: 384."""
-        return DIM
-
-    def files(self) -> Mapping[str, str]:
-        """Return the sha256 of weights and tokenizer by file name."""
-        return self._recipe.files
-
-    def encode_queries(self, texts: Sequence[str]) -> Vectors:
-        """Return (n, 384) float32, one row a query, length 1; the model has no prefixes.
-
-        Raises:
-            EncoderError: the model failed.
-        """
-        return self._encode(texts)
-
-    def encode_passages(self, texts: Sequence[str]) -> Vectors:
-        """Return (n, 384) float32, one row a passage, length 1; the model has no prefixes.
-
-        Raises:
-            EncoderError: the model failed.
-        """
-        return self._encode(texts)
-
     def query_length(self, text: str) -> int:
         """Return the number of tokens of a query; equal ones share a run of the model."""
         return len(self._tokens(text))
 
-    def _encode(self, texts: Sequence[str]) -> Vectors:
+    def _encode(self, texts: Sequence[str], *, is_query: bool) -> Vectors:  # noqa: ARG002 - no prefixes
         # One text a call: the tokenizer's own batches would start threads of their own.
         tokens = [self._tokens(part) for part in texts]
-        return unit_rows(self._session.pooled(tokens, DIM), KIND)
+        return unit_rows(self._session.pooled(tokens, self._dim), KIND)
 
     def _tokens(self, text: str) -> list[int]:
         ids: list[int] = self._tokenizer.encode(readable(text, LIMIT)).ids

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 import unicodedata
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Self
 
 import numpy as np
 
 from world_core.encoders.arguments import Settings, number, only
+from world_core.encoders.recipe_encoder import RecipeEncoder
 from world_core.encoders.texts import readable, unit_rows
 from world_core.encoders.weights import Recipe
 from world_core.types import Vectors
@@ -26,7 +27,7 @@ PIECE_LENGTHS = (2, 3)
 _WORD = re.compile(r"\w+")
 
 
-class TinyEncoder:
+class TinyEncoder(RecipeEncoder):
     """Counts hashed features of a text into ``dim`` places with a sign each."""
 
     def __init__(self, dim: int = 256) -> None:
@@ -49,29 +50,7 @@ class TinyEncoder:
         only(KIND, arguments, ("dim",))
         return cls(number(arguments, "dim", 256, least=8, most=4096))
 
-    @property
-    def id(self) -> str:
-        """Names the algorithm, its version and the number of components."""
-        return self._recipe.id
-
-    @property
-    def dim(self) -> int:
-        """Number of components."""
-        return self._dim
-
-    def files(self) -> Mapping[str, str]:
-        """Return no files: there is no model."""
-        return self._recipe.files
-
-    def encode_queries(self, texts: Sequence[str]) -> Vectors:
-        """Return (n, dim) float32, one row a query, length 1."""
-        return self._encode(texts)
-
-    def encode_passages(self, texts: Sequence[str]) -> Vectors:
-        """Return (n, dim) float32, one row a passage, length 1."""
-        return self._encode(texts)
-
-    def _encode(self, texts: Sequence[str]) -> Vectors:
+    def _encode(self, texts: Sequence[str], *, is_query: bool) -> Vectors:  # noqa: ARG002 - no prefixes
         counts = np.zeros((len(texts), self._dim), dtype=np.float64)
         for row, text in zip(counts, texts, strict=True):
             for feature, weight in _features(readable(text, LIMIT)):

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from world_core.errors import BadInputError, DamagedFileError, IndexFailedError
+from world_core.errors import BadInputError, IndexFailedError
 from world_core.indexes import devices
 from world_core.indexes.codes import Coded, coded, cosines, digest, quantised
 from world_core.indexes.faiss_tiers import FAISS_KINDS, write_tier
 from world_core.indexes.row_flags import FlagMemory, RowFlags
+from world_core.indexes.tables import best, damaged, mapped
 from world_core.indexes.tiers import KINDS, Found, Tier, chosen_kind
 from world_core.types import Bitmap, Candidates, Numbers, Scores, Vector, Vectors
 
@@ -118,21 +118,21 @@ class DenseIndex:
             MissingPartError: what the tier or the device needs is not there.
             IndexFailedError: the rows do not fit the device.
         """
-        rows = _mapped(folder / ROWS_FILE, np.dtype(np.int64), 1)
-        codes = _mapped(folder / CODES_FILE, np.dtype(np.int8), 2)
-        scales = _mapped(folder / SCALES_FILE, np.dtype(np.float32), 1)
+        rows = mapped(folder / ROWS_FILE, np.dtype(np.int64), 1)
+        codes = mapped(folder / CODES_FILE, np.dtype(np.int8), 2)
+        scales = mapped(folder / SCALES_FILE, np.dtype(np.float32), 1)
         for name, column in ((CODES_FILE, codes), (SCALES_FILE, scales)):
             if len(column) != len(rows):
-                raise _damaged(
+                raise damaged(
                     folder / name, f"holds {len(column)} rows, {ROWS_FILE} has {len(rows)}"
                 )
         if not _ascending(rows):
-            raise _damaged(folder / ROWS_FILE, "has passage numbers out of order")
+            raise damaged(folder / ROWS_FILE, "has passage numbers out of order")
         table = Coded(codes, scales)
         files = devices.DenseFiles(folder / INDEX_FILE, folder / CODES_FILE, folder / SCALES_FILE)
         tier = devices.open_tier(files, table, kind, device)
         if tier.shape != codes.shape:
-            raise _damaged(
+            raise damaged(
                 folder / INDEX_FILE,
                 f"holds {tier.shape} rows and components, {CODES_FILE} has {codes.shape}",
             )
@@ -236,7 +236,7 @@ class DenseIndex:
         positions = (
             np.arange(len(self._rows)) if ask.flags is None else np.flatnonzero(ask.flags.flags)
         ).astype(np.int64)
-        return _best(self._rows[positions], cosines(self._table, positions, query), ask.k)
+        return best(self._rows[positions], cosines(self._table, positions, query), ask.k)
 
     def _proposed(self, tier: Tier, queries: Coded, ask: _Ask) -> list[Candidates]:
         """Return the best k for each query among rows that the tier proposes.
@@ -263,7 +263,7 @@ class DenseIndex:
                 scores = cosines(self._table, found.rows, query)
                 worst = np.partition(scores, len(scores) - ask.k)[len(scores) - ask.k]
                 if found.scores[-1] + tier.margin < worst:
-                    return _best(self._rows[found.rows], scores, ask.k)
+                    return best(self._rows[found.rows], scores, ask.k)
                 wanted *= 4
             if wanted < ask.chosen:
                 found = tier.nearest(query, wanted, ask.flags, effort)[0]
@@ -274,30 +274,5 @@ def _row(table: Coded, place: int) -> Coded:
     return Coded(table.codes[place : place + 1], table.scales[place : place + 1])
 
 
-def _best(units: Numbers, scores: Scores, k: int) -> Candidates:
-    if 0 < k < len(scores):
-        # Everything from the k-th best score up, ties included, is left to sort.
-        kept = scores >= np.partition(scores, len(scores) - k)[len(scores) - k]
-        units, scores = units[kept], scores[kept]
-    order = np.lexsort((units, -scores))[:k]
-    return Candidates(units=units[order], scores=scores[order])
-
-
 def _ascending(rows: Numbers) -> bool:
     return not len(rows) or bool(rows[0] >= 0 and (rows[1:] > rows[:-1]).all())
-
-
-def _mapped(path: Path, kind: np.dtype[Any], axes: int) -> NDArray[Any]:
-    try:
-        table = np.lib.format.open_memmap(path, mode="r")
-    except (OSError, ValueError, EOFError) as error:
-        raise _damaged(path, f"cannot be read ({error})") from error
-    if table.dtype != kind or table.ndim != axes:
-        raise _damaged(path, f"is not a table of {kind} with {axes} axes")
-    # A plain array over the same pages: slices of the subclass are slower.
-    plain: NDArray[Any] = table.view(np.ndarray)
-    return plain
-
-
-def _damaged(path: Path, what: str) -> DamagedFileError:
-    return DamagedFileError(f"{path} {what}.", hint="Restore the file or build the world again.")
