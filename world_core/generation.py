@@ -91,9 +91,8 @@ class Generation:
         passages = PassageFile.open(folder / "passages.bin")
         analyzer = Analyzer(manifest.languages, weights=manifest.lexical.field_weights)
         _check_id(folder, "analyser", manifest.analyzer_id, analyzer.id)
-        dense, encoder = _open_dense(
-            folder, manifest, dense_device, encoder_of or partial(_loaded, threads=threads)
-        )
+        make = encoder_of or partial(_loaded, threads=threads)
+        dense, encoder = _open_dense(folder, manifest, dense_device, make)
         sparse, sparse_encoder = _open_sparse(folder, manifest, threads, encoder)
         ordering = chosen(manifest.reranker, reranker, rerank_top)
         model = _open_reranker(ordering, threads)
