@@ -14,7 +14,7 @@ import httpx
 
 from world_core import manifest as manifests
 from world_core.errors import WorldError
-from world_server import demo, installing, logs
+from world_server import demo, installing, logs, planning, room
 from world_server.app import create_app
 from world_server.pointer import WorldFolder
 from world_server.serving import address_of, bind, listen, serve_here, serve_workers
@@ -60,6 +60,7 @@ def _serve_with(settings: Settings) -> int:
     logs.configure(settings.log_level)
     with bind(settings) as bound:
         settings = dataclasses.replace(settings, port=bound.getsockname()[1])
+        room.check(settings)
         if settings.workers > 1 or settings.has_engine_process:
             print(f"Starting {settings.workers} processes on {address_of(bound)}", flush=True)
             return serve_workers(settings, bound)
@@ -113,6 +114,13 @@ def _check(options: argparse.Namespace) -> int:
     return 0
 
 
+def _plan(options: argparse.Namespace) -> int:
+    settings = _settings(options)
+    fits, text = planning.describe(settings, as_json=options.json)
+    print(text)
+    return 0 if fits else EXIT_UNUSABLE
+
+
 def _setup(options: argparse.Namespace) -> int:
     print(installing.PARTS[options.part]())
     return 0
@@ -154,6 +162,10 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check", help="check the files of a world and its canary queries")
     check.add_argument("world", metavar="WORLD", help="folder of a world")
     _add_settings(check, _check)
+    planned = commands.add_parser("plan", help="say what serving worlds takes, and if it is there")
+    planned.add_argument("worlds", nargs="*", metavar="WORLD", help="folder of a world")
+    planned.add_argument("--json", action="store_true", help="print JSON")
+    _add_settings(planned, _plan)
     install = commands.add_parser("setup", help="install a part that is too large to come along")
     install.add_argument("part", choices=sorted(installing.PARTS))
     install.set_defaults(run=_setup)
