@@ -105,6 +105,7 @@ def serving(
         * round(cost("view_version") * extent.versions + cost("view_passage") * extent.passages),
         "dense index": stored.get("dense", 0),
         "lexical index": stored.get("lexical", 0),
+        "sparse index": stored.get("sparse", 0),
         "columns": stored.get("columns", 0),
     }
     memory = Need("memory", parts, machine.memory_free)

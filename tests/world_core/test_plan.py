@@ -68,7 +68,7 @@ def test_more_processes_never_take_less_and_share_the_files(
     one = plan.serving(extent, machine()).memory.parts
     many = plan.serving(extent, machine(), processes=processes).memory.parts
     for name, size in one.items():
-        shared = name in ("dense index", "lexical index", "columns")
+        shared = name in ("dense index", "lexical index", "sparse index", "columns")
         assert many[name] == (size if shared else size * processes)
 
 
@@ -136,6 +136,13 @@ def test_a_gpu_encodes_where_the_encoder_can_use_it() -> None:
         plan.building(minilm, machine(gpu=gpu), workers=4).hours["encode"] for gpu in (0, 80)
     )
     assert alone == beside
+
+
+def test_a_sparse_index_takes_the_memory_of_its_files() -> None:
+    extent = of_pages(1000, encoder="tiny")
+    more = replace(extent, stored={**extent.stored, "sparse": 12345})
+    plain, sparse = (plan.serving(one, machine()).memory.bytes for one in (extent, more))
+    assert sparse == plain + 12345
 
 
 def test_tantivy_needs_no_heap() -> None:
