@@ -269,8 +269,7 @@ class Analyzer:
         folded = [(term, factors.get(term, 1.0)) for term in terms]
         asked = {"title": folded, "body": folded, "anchor": folded}
         for name, stem in self._stems.items():
-            stems = ((stem[word], factors.get(self._fold[word], 1.0)) for word in words)
-            asked[name] = [pair for pair in stems if pair[0]]
+            asked[name] = [(stem[w], factors.get(self._fold[w], 1.0)) for w in words if stem[w]]
         return LexicalQuery(
             tuple(
                 _field(name, self._weights[name], asked[name], weighed=bool(factors))
