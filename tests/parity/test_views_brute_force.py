@@ -21,6 +21,8 @@ from world_core import urls
 from world_core.engine import Engine
 from world_core.fusion import fuse
 from world_core.generation import Generation
+from world_core.indexes import dense
+from world_core.scaling import Scaling
 from world_core.types import FetchCall, Mode, Outcome, SearchCall, Vector
 from world_core.views import UNKNOWN, View
 
@@ -122,16 +124,17 @@ def best_of(
     edges = np.cumsum([0, *(end - start for start, end in zip(starts, ends, strict=True))])
     assert generation.dense is not None
     cosine = generation.dense.score(vector, passages)
-    dense = np.array([cosine[a:b].max() for a, b in itertools.pairwise(edges)])
+    cosines = np.array([cosine[a:b].max() for a, b in itertools.pairwise(edges)])
     if generation.manifest.lexical.unit == "version":
         lexical = generation.lexical.score(query, np.array(versions))
     else:
         terms = generation.lexical.score(query, passages)
         lexical = np.array([terms[a:b].max() for a, b in itertools.pairwise(edges)])
+    scale = Scaling(generation).of(call.query, vector)
     scores = {
         Mode.LEXICAL: lexical,
-        Mode.DENSE: dense,
-        Mode.HYBRID: fuse(lexical, dense, weight=generation.manifest.fusion.weight),
+        Mode.DENSE: cosines,
+        Mode.HYBRID: fuse(lexical, cosines, weight=generation.manifest.fusion.weight, scale=scale),
     }[call.mode]
     order = sorted(range(len(versions)), key=lambda place: (-scores[place], versions[place]))
     if call.mode is Mode.LEXICAL:
@@ -190,13 +193,17 @@ def check_fetch(engine: Engine, view: View, page: int, versions: list[int]) -> N
 def engine(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Engine]:
-    """Open a world of 700 pages, whose passages are too many to be scored one and all."""
+    """Open a world of 700 pages."""
     folder: Path = tmp_path_factory.mktemp("views")
     opened = Engine(Generation.open(make_world(folder, 700, *request.param), verify=False))
-    assert opened.generation.dense is not None
-    assert len(opened.generation.dense.rows) > 2000
     yield opened
     opened.close()
+
+
+@pytest.fixture(autouse=True)
+def exact_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask the tier under most views, not only under those of very many rows."""
+    monkeypatch.setattr(dense, "EXACT_LIMIT", 300)
 
 
 @pytest.mark.parametrize("seed", range(4))

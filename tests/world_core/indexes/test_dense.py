@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from world_core.errors import BadInputError, DamagedFileError, IndexFailedError
+from world_core.indexes import dense
 from world_core.indexes.dense import (
     CODES_FILE,
-    EXACT_LIMIT,
     INDEX_FILE,
     ROWS_FILE,
     SCALES_FILE,
@@ -27,10 +27,17 @@ from world_core.indexes.tiers import FLAT_LIMIT, KINDS
 from world_core.types import Bitmap, Candidates, Numbers, Vector, Vectors
 
 DIM = 24
-ROWS = 6000  # above EXACT_LIMIT, so that FAISS is asked
+ROWS = 6000  # above LIMIT, so that the tier is asked
+LIMIT = 2000
 TIERS = list(KINDS)
 EXACT = ["flat", "torch"]
 FILES = [INDEX_FILE, CODES_FILE, SCALES_FILE, ROWS_FILE]
+
+
+@pytest.fixture(autouse=True)
+def exact_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask the tier from fewer rows on, so that small indexes will do."""
+    monkeypatch.setattr(dense, "EXACT_LIMIT", LIMIT)
 
 
 def unit_rows(seed: int, count: int, dim: int = DIM) -> Vectors:
@@ -324,7 +331,7 @@ def test_allowing_everything_changes_nothing(index: DenseIndex) -> None:
 
 def test_far_passages_are_found_when_only_they_are_allowed(index: DenseIndex) -> None:
     vector = unit_rows(20, 1)[0]
-    worst = truth(index, -vector, EXACT_LIMIT + 500, index.rows).units
+    worst = truth(index, -vector, LIMIT + 500, index.rows).units
     allowed = np.zeros(ROWS * 3, dtype=np.bool_)
     allowed[worst] = True
 
