@@ -50,7 +50,7 @@ def ask_canaries(generation: Generation, queries: Sequence[str]) -> tuple[Canary
 
 
 def _ask(engine: Engine, query: str) -> Canary:
-    answer = engine.search(SearchCall(query, count=_DEPTH))
+    answer = engine.search(SearchCall(query, count=_DEPTH, rerank=False))
     found = answer.hits if answer.outcome is Outcome.OK else ()
     return Canary(query=query, page_ids=tuple(hit.meta.page_id for hit in found))
 

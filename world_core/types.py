@@ -148,7 +148,8 @@ class SearchCall:
     ``offset`` and ``count`` cut the ranked pages; ``published_from`` (inclusive) and
     ``published_to`` (exclusive) drop pages outside, and pages without a date when either is set.
     ``allow_lexical`` lets a hybrid search be answered by the lexical index alone while the encoder
-    fails. ``sitelinks`` and ``explain`` ask for those parts of hits, which cost extra.
+    fails. ``sitelinks`` and ``explain`` ask for those parts of hits, which cost extra. Without
+    ``rerank`` no reranker orders the answer.
     """
 
     query: str
@@ -160,6 +161,7 @@ class SearchCall:
     allow_lexical: bool = False
     sitelinks: bool = False
     explain: bool = False
+    rerank: bool = True
 
     @property
     def needs_vector(self) -> bool:

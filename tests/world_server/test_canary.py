@@ -49,7 +49,12 @@ class Blocking:
 
 def test_the_calls_are_those_of_the_manifest() -> None:
     calls = canary.calls(manifest(canaries=2))
-    assert [(call.query, call.count) for call in calls] == [("canary 0", 2), ("canary 1", 2)]
+    assert [(call.query, call.count, call.rerank) for call in calls] == [
+        ("canary 0", 2, False),
+        ("canary 1", 2, False),
+        ("canary 0", 1, True),
+    ]
+    assert canary.calls(manifest(canaries=0)) == []
 
 
 @pytest.mark.parametrize("numbers", [[0, 1], [1, 0], [0, 2]])

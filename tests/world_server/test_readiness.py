@@ -30,10 +30,10 @@ async def test_a_report_holds_for_its_time_whoever_asks() -> None:
     readiness = make(engine, clock)
     reports = await asyncio.gather(*(readiness.report() for _ in range(20)))
     assert all(report.is_ready for report in reports)
-    assert len(engine.searches) == 1
+    assert [call.rerank for call in engine.searches] == [False, True]
     clock.now += 5.0
     await readiness.report()
-    assert len(engine.searches) == 1
+    assert len(engine.searches) == 2
 
 
 async def test_past_half_its_time_the_next_is_made_while_the_old_one_answers() -> None:
@@ -43,8 +43,12 @@ async def test_past_half_its_time_the_next_is_made_while_the_old_one_answers() -
     clock.now += 6.0
     engine.failure = EncoderError("The encoder failed.")
     assert await readiness.report() is first
-    await asyncio.sleep(0.02)
-    second = await readiness.report()
+    second = first
+    for _ in range(1000):
+        await asyncio.sleep(0.002)
+        second = await readiness.report()
+        if second is not first:
+            break
     assert second.worlds == {"a": "encoder: The encoder failed."}
     assert not second.is_ready
 
