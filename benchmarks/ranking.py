@@ -3,11 +3,15 @@
 usage:
     ranking.py world WORLD QUERIES.jsonl QRELS.tsv [--id-template T] [--limit N] [--with-vectors]
     ranking.py sets SHARED OUT [--encoder KIND] [--lexical ENGINE] [--only NAME]
+    ranking.py cross SHARED OUT [--encoder KIND] [--lexical ENGINE]
+    ranking.py pool SHARED OUT [--encoder KIND] [--lexical ENGINE]
 
 ``world`` scores one published world; a query counts only when one of its judged pages is in the
 world, and n is stated. ``--with-vectors`` looks only at the pages that have vectors. ``sets``
-builds a world from every set under ``SHARED/data/ir`` and scores it. nDCG@10 has linear gains and
-a base-2 logarithm.
+builds a world from every set under ``SHARED/data/ir`` and scores it. ``cross`` asks the questions
+of the other languages of XQuAD on the English paragraphs, of which theirs are translations.
+``pool`` builds one world of the paragraphs in all four languages; only the paragraph in the
+question's own language counts. nDCG@10 has linear gains and a base-2 logarithm.
 """
 
 from __future__ import annotations
@@ -29,7 +33,8 @@ from world_core.generation import Generation
 from world_core.types import Mode, SearchCall
 from world_core.views import View
 
-SETS = ("cacm", "xquad/en", "xquad/de", "xquad/es", "xquad/zh", "cmrc2018")
+LANGUAGES = ("en", "de", "es", "zh")
+SETS = ("cacm", *(f"xquad/{language}" for language in LANGUAGES), "cmrc2018")
 DEPTH = 100
 
 
@@ -49,15 +54,49 @@ def main() -> int:
         name = options.queries.stem
         report(name, options.world, judged, options.limit, with_vectors=options.with_vectors)
         return 0
+    {"sets": score_sets, "cross": score_across, "pool": score_pool}[options.command](options)
+    return 0
+
+
+def score_sets(options: argparse.Namespace) -> None:
+    """Build a world from each set and score it."""
     for name in SETS:
         if options.only and options.only != name:
             continue
         folder = options.shared / "data" / "ir" / name
         template = f"https://{name.replace('/', '-')}.example/{{id}}"
-        world = build(folder, options.out, name.replace("/", "-"), template, options)
+        world = build([folder / "docs.jsonl"], name.replace("/", "-"), template, options)
         judged = read_judged(folder / "queries.jsonl", folder / "qrels.tsv", template)
         report(name, world, judged, options.limit)
-    return 0
+
+
+def score_across(options: argparse.Namespace) -> None:
+    """Ask questions of other languages on the English paragraphs."""
+    folder = options.shared / "data" / "ir" / "xquad"
+    template = "https://xquad-en.example/{id}"
+    world = build([folder / "en" / "docs.jsonl"], "xquad-en", template, options)
+    for language in LANGUAGES[1:]:
+        # Paragraph de-03-02 is the translation of en-03-02.
+        judged = read_judged(
+            folder / language / "queries.jsonl",
+            folder / language / "qrels.tsv",
+            template,
+            rename=(f"{language}-", "en-"),
+        )
+        report(f"{language} on en", world, judged, options.limit)
+
+
+def score_pool(options: argparse.Namespace) -> None:
+    """Score the questions of each language in a world of all languages."""
+    folder = options.shared / "data" / "ir" / "xquad"
+    template = "https://xquad.example/{id}"
+    documents = [folder / language / "docs.jsonl" for language in LANGUAGES]
+    world = build(documents, "xquad-pool", template, options)
+    for language in LANGUAGES:
+        judged = read_judged(
+            folder / language / "queries.jsonl", folder / language / "qrels.tsv", template
+        )
+        report(f"{language} in pool", world, judged, options.limit)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -70,31 +109,34 @@ def parser() -> argparse.ArgumentParser:
     world.add_argument("qrels", type=Path)
     world.add_argument("--id-template", default="{id}")
     world.add_argument("--with-vectors", action="store_true", help="see only pages with vectors")
-    sets = commands.add_parser("sets")
-    sets.add_argument("shared", type=Path)
-    sets.add_argument("out", type=Path)
-    sets.add_argument("--encoder", default="onnx-minilm")
-    sets.add_argument("--lexical", default="lucene")
-    sets.add_argument("--only")
-    for command in (world, sets):
+    judged = [commands.add_parser(name) for name in ("sets", "cross", "pool")]
+    for command in judged:
+        command.add_argument("shared", type=Path)
+        command.add_argument("out", type=Path)
+        command.add_argument("--encoder", default="onnx-minilm")
+        command.add_argument("--lexical", default="lucene")
+    judged[0].add_argument("--only", choices=SETS)
+    for command in (world, *judged):
         command.add_argument("--limit", type=int, help="score only the first N queries")
     return top
 
 
-def build(folder: Path, out: Path, name: str, template: str, options: argparse.Namespace) -> Path:
-    """Build a world from a set's documents and return its folder."""
+def build(documents: Sequence[Path], name: str, template: str, options: argparse.Namespace) -> Path:
+    """Build a world from files of documents and return its folder."""
+    name = f"{name}-{options.encoder}-{options.lexical}"
     command = [
         str(Path(sys.executable).with_name("corpus-builder")),
         "build",
-        str(folder / "docs.jsonl"),
-        *("--name", f"{name}-{options.encoder}-{options.lexical}"),
-        *("--out", str(out)),
+        *map(str, documents),
+        *("--name", name),
+        *("--out", str(options.out)),
         *("--url-template", template),
         *("--encoder", options.encoder),
         *("--lexical", options.lexical),
     ]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return out / f"{name}-{options.encoder}-{options.lexical}"
+    world: Path = options.out / name
+    return world
 
 
 def current(world: Path) -> Path:
@@ -103,12 +145,18 @@ def current(world: Path) -> Path:
     return world / pointer.read_text(encoding="utf-8").strip() if pointer.is_file() else world
 
 
-def read_judged(queries: Path, qrels: Path, template: str) -> Judged:
-    """Read queries and judgments; document ids become page keys by the template."""
+def read_judged(
+    queries: Path, qrels: Path, template: str, *, rename: tuple[str, str] = ("", "")
+) -> Judged:
+    """Read queries and judgments; document ids become page keys by the template.
+
+    ``rename`` is a beginning of the ids and what stands there instead.
+    """
     texts = {row["id"]: row["text"] for row in map(json.loads, lines(queries))}
     gains: dict[str, dict[str, int]] = {}
     for line in list(lines(qrels))[1:]:
         query, document, gain = line.split("\t")
+        document = rename[1] + document.removeprefix(rename[0])
         key = urls.canonical(template.format(id=document))
         gains.setdefault(query, {})[key] = int(gain)
     return Judged(texts, gains)

@@ -192,7 +192,7 @@ class Engine:
         if call.mode is not Mode.DENSE:
             with steps.measure("analyse"):
                 query = self._lexical.query(call.query, view)
-        reorderer = self._reorderer if call.mode is Mode.HYBRID else None
+        reorderer = self._reorderer if call.mode is Mode.HYBRID and call.rerank else None
         ranking = self._ranker.rank(
             call,
             view,
@@ -230,12 +230,14 @@ class Engine:
             return ranking.dense
         manifest = self.generation.manifest
         weight = manifest.fusion.weight
+        scale = ranking.scale
         if ranking.sparse is None or manifest.sparse is None:
-            return fuse(ranking.lexical, ranking.dense, weight=weight)
+            return fuse(ranking.lexical, ranking.dense, weight=weight, scale=scale)
         return fuse_three(
             ranking.lexical,
             ranking.dense,
             ranking.sparse,
             weight=weight,
             sparse_weight=manifest.sparse.weight,
+            scale=scale,
         )

@@ -15,8 +15,11 @@ def explain(
     hits: Sequence[Hit], ranking: Ranking, chosen: Numbers, passages: PassageFile
 ) -> tuple[Hit, ...]:
     """Return the hits, made of the places ``chosen`` in the ranking, with their explanations."""
-    lexical = _stretched(ranking.lexical, LEXICAL_FLOOR, asked=bool(ranking.lexical_ranks))
-    dense = _stretched(ranking.dense, DENSE_FLOOR, asked=ranking.dense_passages is not None)
+    lexical, dense = None, None
+    if ranking.lexical_ranks:
+        lexical = ranking.scale.trust * stretched(ranking.lexical, LEXICAL_FLOOR)
+    if ranking.dense_passages is not None:
+        dense = stretched(ranking.dense, DENSE_FLOOR, ranking.scale.zero)
     sparse = None if ranking.sparse is None else stretched(ranking.sparse, SPARSE_FLOOR)
     explained = []
     for hit, place in zip(hits, chosen.tolist(), strict=True):
@@ -30,10 +33,6 @@ def explain(
         )
         explained.append(replace(hit, explanation=explanation))
     return tuple(explained)
-
-
-def _stretched(scores: Scores, floor: float, *, asked: bool) -> Scores | None:
-    return stretched(scores, floor) if asked else None
 
 
 def _at(scores: Scores | None, place: int) -> float | None:

@@ -2,9 +2,16 @@
 
 Both scores must be *completed*: every candidate of either list has its own BM25 and its own
 cosine, so a score never depends on where a candidate list was cut.
+
+What a score is worth differs between queries and encoders, and a ``Scale`` says how: multilingual
+encoders keep all their cosines between 0.7 and 0.9, so a stretch from -1 would leave the order to
+BM25; and BM25 has no measure of a bad match, so its best candidate is stretched to 1 even where a
+query in a language that the world does not have meets it in a name and a short word.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,32 +28,85 @@ SPARSE_FLOOR = 0.0
 """The least a product of learned weights can be: no token of the query is in the passage."""
 
 
-def fuse(lexical: Scores, dense: Scores, *, weight: float = 0.5) -> Scores:
+FULL_TRUST = 0.6
+"""Share of a query's term weight that a world must know for its lexical scores to count fully."""
+
+SPREADS = 8.0
+"""Standard deviations below the mean cosine of a query where its zero lies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What the scores of one query are worth.
+
+    Attributes:
+        zero: the cosine that is worth nothing, as lower ones are, from -1 to 1.
+        trust: how much of its share the lexical score keeps, from 0 to 1.
+    """
+
+    zero: float = DENSE_FLOOR
+    trust: float = 1.0
+
+
+PLAIN = Scale()
+"""Every cosine is worth something, and lexical scores count fully."""
+
+
+def zero_cosine(cosines: Scores) -> float:
+    """Return the cosine that is worth nothing to a query, from its cosines with a sample.
+
+    It lies ``SPREADS`` standard deviations below the mean, and not below -1, so that the habits of
+    an encoder do not decide what its scores weigh. A sample without any spread says nothing: -1.
+    """
+    spread = float(cosines.std()) if cosines.size else 0.0
+    if spread == 0.0:
+        return DENSE_FLOOR
+    # Few decimals, so that no machine's rounding can move a tie.
+    return round(min(1.0, max(DENSE_FLOOR, float(cosines.mean()) - SPREADS * spread)), 4)
+
+
+def lexical_trust(known: float) -> float:
+    """Return how much lexical scores count, 0 to 1, for a query of which a share is known.
+
+    A world knows most of a query in its own language, measured by the weight of the terms. In
+    another language it knows names, numbers and words that are spelt alike and mean something else;
+    so below ``FULL_TRUST`` trust falls steeply, with the fourth power of the share.
+
+    Args:
+        known: share of the query's terms that occur in the world, by inverse document frequency.
+    """
+    return min(1.0, max(0.0, known) / FULL_TRUST) ** 4
+
+
+def fuse(lexical: Scores, dense: Scores, *, weight: float = 0.5, scale: Scale = PLAIN) -> Scores:
     """Return the fused score of every candidate, in the order given; more is better.
 
-    Each score is stretched from its theoretical minimum (BM25 0, cosine -1) to the best of the
-    union, then both are mixed: ``weight * dense + (1 - weight) * lexical`` (the convex combination
-    of Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", 2023, there
-    called theoretical min-max). The fused score lies in [0, 1] and never falls when a
-    candidate's lexical or dense score alone rises. No two candidates influence each other
-    except through the two maxima.
+    Each score is stretched from its zero (BM25 0, cosine ``scale.zero``) to the best of the union,
+    then both are mixed: ``weight * dense + (1 - weight) * trust * lexical`` (the convex combination
+    of Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", 2023; with
+    the plain scale their theoretical min-max). The fused score lies in [0, 1] and never falls when
+    a candidate's lexical or dense score alone rises. No two candidates influence each other except
+    through the two maxima.
 
     Args:
         lexical: BM25 of the candidates, shape (n,), 0.0 where nothing matches.
         dense: cosines of the same candidates, shape (n,), -1.0 where there is no vector.
         weight: share of the dense score, from 0 (lexical only) to 1 (dense only).
+        scale: what this query's scores are worth.
 
     Returns:
         Scores of shape (n,), float64.
 
     Raises:
         BadInputError: the shapes differ, a score is not finite or below its floor, or the weight
-            is outside [0, 1].
+            or a number of the scale is out of its range.
     """
     if not 0.0 <= weight <= 1.0:
         raise BadInputError(
             f"The fusion weight {weight} is outside [0, 1].", hint="Set it to 0.5, the default."
         )
+    if not (DENSE_FLOOR <= scale.zero <= 1.0 and 0.0 <= scale.trust <= 1.0):
+        raise BadInputError(f"{scale} is out of range: zero is -1 to 1, trust 0 to 1.")
     if lexical.ndim != 1 or lexical.shape != dense.shape:
         raise BadInputError(
             f"Lexical scores of shape {lexical.shape} and dense scores of shape {dense.shape} "
@@ -55,7 +115,8 @@ def fuse(lexical: Scores, dense: Scores, *, weight: float = 0.5) -> Scores:
     if lexical.size == 0:
         return np.zeros(0, dtype=np.float64)
     share = np.float64(weight)
-    fused: Scores = share * stretched(dense, DENSE_FLOOR) + (1.0 - share) * stretched(
+    kept = (1.0 - share) * np.float64(scale.trust)
+    fused: Scores = share * stretched(dense, DENSE_FLOOR, scale.zero) + kept * stretched(
         lexical, LEXICAL_FLOOR
     )
     return fused
@@ -68,6 +129,7 @@ def fuse_three(
     *,
     weight: float = 0.5,
     sparse_weight: float = 0.2,
+    scale: Scale = PLAIN,
 ) -> Scores:
     """Return the fused score of every candidate with learned sparse weights as the third part.
 
@@ -81,6 +143,7 @@ def fuse_three(
         sparse: products of learned weights, shape (n,), 0.0 where no token meets.
         weight: share of the dense score in the first part.
         sparse_weight: share of the sparse score, from 0 (none) to 1 (nothing else).
+        scale: as for ``fuse``.
 
     Returns:
         Scores of shape (n,), float64.
@@ -88,7 +151,7 @@ def fuse_three(
     Raises:
         BadInputError: as for ``fuse``, and for the sparse scores and their weight alike.
     """
-    fused = fuse(lexical, dense, weight=weight)
+    fused = fuse(lexical, dense, weight=weight, scale=scale)
     if not 0.0 <= sparse_weight <= 1.0:
         raise BadInputError(
             f"The sparse weight {sparse_weight} is outside [0, 1].",
@@ -106,20 +169,22 @@ def fuse_three(
     return mixed
 
 
-def stretched(scores: Scores, floor: float) -> Scores:
-    """Return the scores mapped so that ``floor`` becomes 0 and the best becomes 1.
+def stretched(scores: Scores, floor: float, zero: float | None = None) -> Scores:
+    """Return the scores mapped so that ``zero`` becomes 0 and the best becomes 1.
 
-    All zeros when no score is above the floor. ``scores`` has shape (n,) with n > 0.
+    ``zero`` is the floor unless given; what lies below it becomes 0, too. All zeros when no score
+    is above it. ``scores`` has shape (n,) with n > 0.
 
     Raises:
         BadInputError: a score is not finite or below the floor.
     """
-    above = np.asarray(scores, dtype=np.float64) - floor
-    if not np.isfinite(above).all() or above.min() < 0.0:
-        worst = scores[int(np.argmin(np.where(np.isfinite(above), above, -np.inf)))]
+    values = np.asarray(scores, dtype=np.float64)
+    if not np.isfinite(values).all() or values.min() < floor:
+        worst = scores[int(np.argmin(np.where(np.isfinite(values), values, -np.inf)))]
         raise BadInputError(
             f"The score {worst} is not a finite number from {floor} up.",
             hint="Complete both scores of every candidate before fusing them.",
         )
+    above = np.maximum(values - (floor if zero is None else zero), 0.0)
     best = above.max()
     return above / best if best > 0.0 else np.zeros_like(above)

@@ -8,9 +8,19 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from world_core.encoders.sparse import SparseVector
+from world_core.fusion import PLAIN, Scale
 from world_core.generation import Generation
+from world_core.scaling import Scaling
 from world_core.steps import Steps
-from world_core.types import Candidates, LexicalQuery, Numbers, Scores, SearchCall, Vector
+from world_core.types import (
+    Candidates,
+    LexicalQuery,
+    Mode,
+    Numbers,
+    Scores,
+    SearchCall,
+    Vector,
+)
 from world_core.views import View
 
 BASE_DEPTH = 200
@@ -43,7 +53,7 @@ class Ranking:
     """Versions of the candidate union, ascending, with all completed scores and list ranks.
 
     ``sparse`` is ``None`` where the sparse index was not asked, ``dense_passages`` where the dense
-    one was not.
+    one was not. ``scale`` says what the scores of a hybrid search are worth.
     """
 
     versions: Numbers
@@ -54,6 +64,7 @@ class Ranking:
     sparse: Scores | None = None
     sparse_ranks: Mapping[int, int] = field(default_factory=dict)
     dense_passages: PassageScores | None = None
+    scale: Scale = PLAIN
 
 
 class Ranker:
@@ -61,6 +72,7 @@ class Ranker:
 
     def __init__(self, generation: Generation) -> None:
         self._generation = generation
+        self._scaling = Scaling(generation)
 
     def rank(
         self,
@@ -106,9 +118,13 @@ class Ranker:
             if cosines is not None:
                 cosine = _maxima(cosines.scores, cosines.starts, DENSE_FLOOR)
             products = self._complete_sparse(weights, versions)
+            scale = PLAIN
+            if call.mode is Mode.HYBRID and vector is not None:
+                scale = self._scaling.of(call.query, vector)
         return Ranking(
             *(versions, lexical, cosine, lexical_ranks, dense_ranks, products, sparse_ranks),
             dense_passages=cosines,
+            scale=scale,
         )
 
     def _sparse_ranks(

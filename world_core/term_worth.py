@@ -7,17 +7,12 @@ from collections.abc import Mapping
 from itertools import islice
 
 from world_core.analysis import QUERY_LIMIT, Analyzer
+from world_core.holder_counts import HolderCounts
 from world_core.indexes.lexical import LexicalIndex
 from world_core.passages import term_root
 
-FIELD = "body"
-"""Where the units that hold a term are counted."""
-
 DIGITS = 4
 """Decimals of a weight, so that no machine's rounding can move a tie."""
-
-MEMORY = 100_000
-"""Terms whose weights are remembered; all are forgotten when it is full."""
 
 
 class TermWorth:
@@ -25,8 +20,7 @@ class TermWorth:
 
     def __init__(self, analyzer: Analyzer, index: LexicalIndex) -> None:
         self._analyzer = analyzer
-        self._index = index
-        self._known: dict[str, float] = {}
+        self._counts = HolderCounts(index)
 
     def __call__(self, query: str) -> Mapping[int, float]:
         """Return the weight of each root of the query, that of its rarest term.
@@ -36,21 +30,11 @@ class TermWorth:
         """
         found = (token.term for token in self._analyzer.tokens(query))
         terms = list(islice(dict.fromkeys(found), QUERY_LIMIT))
-        known = self._known
-        missing = [term for term in terms if term not in known]
-        made: dict[str, float] = {}
-        if missing:
-            count = self._index.count
-            holders = self._index.holders(FIELD, missing)
-            made = {term: worth(n, count) for term, n in zip(missing, holders, strict=True)}
-            if len(known) + len(made) > MEMORY:
-                self._known = {}
-            self._known |= made
+        units = self._counts.units
         weights: dict[int, float] = {}
-        for term in terms:
+        for term, holders in self._counts.of(terms).items():
             root = term_root(term)
-            weight = made[term] if term in made else known[term]
-            weights[root] = max(weights.get(root, 0.0), weight)
+            weights[root] = max(weights.get(root, 0.0), worth(holders, units))
         return weights
 
 

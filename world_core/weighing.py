@@ -11,19 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from world_core.holder_counts import HolderCounts
 from world_core.indexes.lexical import LexicalIndex
 
 LONG_QUERY = 6
 """Distinct terms from which on a query is long, unless a recipe says otherwise."""
 
-FIELD = "body"
-"""Where the units that hold a term are counted."""
-
 DIGITS = 4
 """Decimals of a factor, so that no machine's rounding can move a tie."""
-
-MEMORY = 100_000
-"""Terms whose counts are remembered; all are forgotten when it is full."""
 
 
 class Weighing:
@@ -31,9 +26,8 @@ class Weighing:
 
     def __init__(self, index: LexicalIndex, long_query: int) -> None:
         """Weigh queries of at least ``long_query`` distinct terms; 0 weighs none."""
-        self._index = index
+        self._counts = HolderCounts(index)
         self._least = long_query
-        self._known: dict[str, float] = {}
 
     def __call__(self, terms: Sequence[str]) -> Mapping[str, float]:
         """Return the factor, 0 to 1, of each term of a long query; none for a short one.
@@ -41,17 +35,10 @@ class Weighing:
         Raises:
             IndexFailedError: the index failed.
         """
-        distinct = list(dict.fromkeys(terms))
-        if not self._least or len(distinct) < self._least:
+        if not self._least or len(set(terms)) < self._least:
             return {}
-        known = self._known
-        missing = [term for term in distinct if term not in known]
-        found = dict(zip(missing, self._index.holders(FIELD, missing), strict=True))
-        made = {term: factor(holders, self._index.count) for term, holders in found.items()}
-        if len(known) + len(made) > MEMORY:
-            self._known = {}
-        self._known |= made
-        return {term: made[term] if term in made else known[term] for term in distinct}
+        units = self._counts.units
+        return {term: factor(count, units) for term, count in self._counts.of(terms).items()}
 
 
 def factor(holders: int, count: int) -> float:

@@ -18,6 +18,7 @@ from world_core.errors import BadInputError, CancelledCallError
 from world_core.fusion import fuse
 from world_core.generation import Generation
 from world_core.lexical_asking import LexicalAsking
+from world_core.scaling import Scaling
 from world_core.types import DeadLink, FetchCall, Mode, Outcome, SearchCall, Timings
 from world_core.views import View, at_clock
 
@@ -63,7 +64,8 @@ def brute_force(engine: Engine, call: SearchCall, view: View) -> list[tuple[int,
     elif call.mode is Mode.DENSE:
         scores = pairs[1]
     else:
-        scores = fuse(*pairs, weight=generation.manifest.fusion.weight)
+        scale = Scaling(generation).of(call.query, vector)
+        scores = fuse(*pairs, weight=generation.manifest.fusion.weight, scale=scale)
     order = np.lexsort((versions, -scores))
     return [
         (int(versions[place]), float(scores[place]))

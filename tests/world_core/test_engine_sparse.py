@@ -24,6 +24,7 @@ from world_core.errors import (
 from world_core.fusion import fuse, fuse_three
 from world_core.generation import Generation
 from world_core.rerankers.tiny import TinyReranker
+from world_core.scaling import Scaling
 from world_core.types import Hit, Mode, Numbers, Outcome, SearchCall, Timings
 from world_core.views import View, at_clock
 
@@ -74,7 +75,10 @@ def brute_force(engine: Engine, call: SearchCall, view: View) -> list[tuple[int,
         passages = np.arange(*generation.first_passage[version : version + 2])
         dense.append(max([-1.0, *generation.dense.score(vector, passages).tolist()]))
         sparse.append(max([0.0, *generation.sparse.score(weights, passages).tolist()]))
-    scores = fuse_three(lexical, np.array(dense), np.array(sparse), weight=0.5, sparse_weight=0.3)
+    scale = Scaling(generation).of(call.query, vector)
+    scores = fuse_three(
+        *(lexical, np.array(dense), np.array(sparse)), weight=0.5, sparse_weight=0.3, scale=scale
+    )
     order = np.lexsort((versions, -scores)).tolist()
     return [(int(versions[place]), float(scores[place])) for place in order]
 
@@ -138,6 +142,15 @@ def test_the_first_pages_are_ordered_anew_and_the_rest_stays(
     reranked = [hit.parts.rerank for hit in hits]
     assert None not in reranked[:TOP]
     assert set(reranked[TOP:]) <= {None}
+
+
+def test_a_call_may_do_without_the_reranker(engine: Engine, fused_only: Engine) -> None:
+    call = SearchCall("the ferry of Lune", count=30)
+    timings = Timings()
+    without = engine.search(replace(call, rerank=False), timings=timings)
+    assert without == fused_only.search(call)
+    assert without != engine.search(call)
+    assert "rerank" not in timings.seconds
 
 
 def test_pages_of_results_join_without_gap_or_overlap(engine: Engine) -> None:
@@ -265,6 +278,8 @@ def test_without_the_third_index_nothing_changes(
     folder: Path, fused_only: Engine, tmp_path: Path
 ) -> None:
     engine = Engine(Generation.open(make_world(tmp_path, RECIPE)))
+    encoder = engine.generation.encoder
+    assert encoder is not None
     assert engine.generation.manifest.sparse is None
     assert engine.generation.manifest.world_id != fused_only.generation.manifest.world_id
     for query in ("ferry of Lune", "keeper Ida Brandt", "zzz"):
@@ -274,7 +289,9 @@ def test_without_the_third_index_nothing_changes(
         assert two
         lexical = np.array([hit.parts.lexical for hit in two])
         dense = np.array([hit.parts.dense for hit in two])
-        assert [hit.score for hit in two] == fuse(lexical, dense, weight=0.5).tolist()
+        vector = encoder.encode_queries([query])[0]
+        scale = Scaling(engine.generation).of(query, vector)
+        assert [hit.score for hit in two] == fuse(lexical, dense, scale=scale).tolist()
         for hit in two:
             assert (hit.parts.sparse, hit.parts.sparse_rank) == (None, None)
             other = three[hit.meta.version].parts

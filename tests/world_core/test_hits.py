@@ -13,6 +13,7 @@ from world_core.engine import Engine
 from world_core.fusion import fuse
 from world_core.generation import Generation
 from world_core.ranking import PassageScores
+from world_core.scaling import Scaling
 from world_core.types import FetchCall, Hit, Mode, SearchCall, Sitelink
 from world_core.views import View
 
@@ -146,8 +147,13 @@ def test_explanations_add_up(engine: Engine, mode: Mode) -> None:
             assert (why.dense_passage is None) == (mode is Mode.LEXICAL)
     if mode is Mode.HYBRID:
         parts = [hit.parts for hit in answer.hits]
+        encoder = engine.generation.encoder
+        assert encoder is not None
+        vector = encoder.encode_queries([call.query])[0]
         fused = fuse(
-            np.array([part.lexical for part in parts]), np.array([part.dense for part in parts])
+            np.array([part.lexical for part in parts]),
+            np.array([part.dense for part in parts]),
+            scale=Scaling(engine.generation).of(call.query, vector),
         )
         assert [hit.score for hit in answer.hits] == pytest.approx(fused.tolist())
 

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from world_core import term_worth
+from world_core import holder_counts
 from world_core.analysis import QUERY_LIMIT, Analyzer
+from world_core.holder_counts import FIELD, MEMORY
 from world_core.indexes.tantivy import TantivyIndex, TantivyWriter
 from world_core.passages import term_root
-from world_core.term_worth import FIELD, MEMORY, TermWorth, worth
+from world_core.term_worth import TermWorth, worth
 
 ANALYZER = Analyzer(["en"])
 TEXTS = ["the ferry leaves", "the harbour", "the quay", "the lighthouse", "the lighthouses"]
@@ -68,7 +69,7 @@ def test_counts_are_asked_once_and_forgotten_when_full(
     first = weigh("the ferry")
     assert weigh("the ferry") == first
     assert counting.asked == ["the", "ferry"]
-    monkeypatch.setattr(term_worth, "MEMORY", 2)
+    monkeypatch.setattr(holder_counts, "MEMORY", 2)
     assert weigh("quay")[term_root("quay")] == worth(1, 5)
     assert weigh("the ferry") == first
     assert counting.asked == ["the", "ferry", "quay", "the", "ferry"]

@@ -1,0 +1,42 @@
+"""How many units of a lexical index hold a term: asked once, then remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from world_core.indexes.lexical import LexicalIndex
+
+FIELD = "body"
+"""Where the units that hold a term are counted."""
+
+MEMORY = 100_000
+"""Terms whose counts are remembered; all are forgotten when it is full."""
+
+
+class HolderCounts:
+    """The counts of one index; safe under threads."""
+
+    def __init__(self, index: LexicalIndex) -> None:
+        self._index = index
+        self._known: dict[str, int] = {}
+
+    @property
+    def units(self) -> int:
+        """Number of units of the index."""
+        return self._index.count
+
+    def of(self, terms: Sequence[str]) -> Mapping[str, int]:
+        """Return the number of units that hold each term, each term once, in the order given.
+
+        Raises:
+            IndexFailedError: the index failed.
+        """
+        distinct = list(dict.fromkeys(terms))
+        known = self._known
+        missing = [term for term in distinct if term not in known]
+        made: dict[str, int] = {}
+        if missing:
+            made = dict(zip(missing, self._index.holders(FIELD, missing), strict=True))
+            # A reader at work keeps the table that it began with.
+            self._known = made if len(known) + len(made) > MEMORY else {**known, **made}
+        return {term: made[term] if term in made else known[term] for term in distinct}
