@@ -33,10 +33,8 @@ import numpy as np
 
 if __package__:
     from benchmarks import vectors as sources
-    from benchmarks.recall import largest_cache
 else:
     import vectors as sources  # type: ignore[import-not-found, no-redef]
-    from recall import largest_cache  # type: ignore[import-not-found, no-redef]
 from world_core.analysis import Analyzer
 from world_core.encoders.base import Encoder
 from world_core.encoders.loading import load
@@ -88,8 +86,8 @@ class Size:
 def main() -> int:
     """Print a table; the exit code is 1 when the bar is missed."""
     options = parser().parse_args()
-    real = sources.cached(options.vectors or largest_cache())
     encoder, analyzer = load("onnx-minilm", {}), Analyzer(["en"])
+    real = sources.cached(options.vectors or sources.cache_of(encoder))
     texts = sources.queries(options.shared, options.queries, sets=SETS)
     documents = analysed(options.shared, analyzer)
     print(f"{len(real):,} real vectors, {len(documents):,} real passages, {len(texts)} queries")

@@ -2,7 +2,7 @@
 
 usage: recall.py SHARED [--vectors FILE] [--rows N ...] [--queries N] [--tier NAME ...]
 
-Vectors are real: those of a vector cache (``--vectors``; its largest file by default), and where
+Vectors are real: those of a vector cache (``--vectors``; MiniLM's by default), and where
 more rows are asked for than it has, perturbed copies of them. Queries are judged queries of
 ``SHARED``, encoded. Every tier is asked at its defaults. Recall@10 is the share of the exact best
 ten, by the integer codes, that a search for ten brings; recall@100 likewise. CPU milliseconds are
@@ -25,6 +25,7 @@ if __package__:
     from benchmarks import vectors as sources
 else:
     import vectors as sources  # type: ignore[import-not-found, no-redef]
+from world_core.encoders.loading import load
 from world_core.indexes.dense import DenseIndex, write_dense
 from world_core.indexes.tiers import KINDS
 from world_core.types import Vectors
@@ -86,8 +87,9 @@ def main() -> int:
     parser.add_argument("--tier", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    real = sources.cached(options.vectors or largest_cache())
-    asked = sources.encoded(sources.queries(options.shared, options.queries))
+    encoder = load("onnx-minilm", {})
+    real = sources.cached(options.vectors or sources.cache_of(encoder))
+    asked = encoder.encode_queries(sources.queries(options.shared, options.queries))
     print(f"{len(real):,} real vectors of {real.shape[1]} components, {len(asked)} queries")
     print("| tier | rows | recall@10 | recall@100 | CPU ms | build CPU s | index bytes a row |")
     print("|---|---|---|---|---|---|---|")
@@ -100,15 +102,6 @@ def main() -> int:
                 print(figures.line(), flush=True)
                 low = low or figures.recall_10 < BAR
     return int(low)
-
-
-def largest_cache() -> Path:
-    """Return the largest file of the vector cache."""
-    folder = Path.home() / ".cache" / "searchworld" / "vectors"
-    files = sorted(folder.glob("*.sqlite"), key=lambda path: path.stat().st_size)
-    if not files:
-        raise SystemExit(f"{folder} holds no vectors: build a world, or give --vectors")
-    return files[-1]
 
 
 def _built(rows: Vectors, tier: str, place: Path) -> tuple[DenseIndex, float, float]:

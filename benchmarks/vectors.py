@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from world_core.encoders.loading import load
+from corpus_builder.vector_cache import VectorCache, default_folder
+from world_core.encoders.base import Encoder
 from world_core.types import Vectors
 
 BLOCK = 1 << 16
@@ -22,6 +23,8 @@ def cached(path: Path) -> Vectors:
     """Return all vectors of a vector cache's file, in the order of their texts' digests."""
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
         rows = connection.execute("SELECT vector FROM vectors ORDER BY digest").fetchall()
+    if not rows:
+        raise SystemExit(f"{path} holds no vectors: build a world with this encoder first")
     return np.stack([np.frombuffer(row[0], dtype="<f4") for row in rows]).astype(np.float32)
 
 
@@ -36,9 +39,10 @@ def queries(shared: Path, count: int, *, sets: tuple[str, ...] = ("cacm", "xquad
     return texts[:: max(1, len(texts) // count)][:count]
 
 
-def encoded(texts: list[str], kind: str = "onnx-minilm") -> Vectors:
-    """Return the vectors of queries."""
-    return load(kind, {}).encode_queries(texts)
+def cache_of(encoder: Encoder) -> Path:
+    """Return the file in which builds of this machine keep an encoder's vectors."""
+    with VectorCache(default_folder(), encoder.id, encoder.dim) as cache:
+        return cache.path
 
 
 def perturbed(real: Vectors, rows: int, seed: int) -> Iterator[Vectors]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.recall import BAR, Figures, largest_cache, measure
+from benchmarks.recall import BAR, Figures, measure
 from world_core.encoders.loading import load
 from world_core.indexes.tiers import KINDS
 from world_core.types import Vectors
@@ -33,15 +33,6 @@ def test_a_line_is_a_row_of_the_table() -> None:
     line = Figures("ivf", 100_000, 0.99, 0.98, 2.5, 67.0, 412.0).line()
 
     assert line == "| ivf | 100,000 | 0.9900 | 0.9800 | 2.50 | 67 | 412 |"
-
-
-def test_without_a_cache_the_way_on_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-
-    with pytest.raises(SystemExit, match="build a world"):
-        largest_cache()
 
 
 @pytest.mark.slow

@@ -8,8 +8,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from benchmarks import vectors
-from benchmarks.vectors import cached, perturbed, queries
+from benchmarks.vectors import cache_of, cached, perturbed, queries
 from corpus_builder.vector_cache import VectorCache
+from world_core.encoders.loading import load
 from world_core.types import Vectors
 
 
@@ -30,6 +31,22 @@ def test_a_cache_gives_its_vectors_in_the_order_of_their_digests(tmp_path: Path)
         cache.store(digests, rows)
 
     assert_array_equal(cached(cache.path), rows[[3, 1, 4, 0, 2]])
+
+
+def test_the_cache_of_an_encoder_is_that_of_builds_and_must_hold_vectors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    encoder = load("tiny", {"dim": 32})
+
+    path = cache_of(encoder)
+
+    with pytest.raises(SystemExit, match="holds no vectors"):
+        cached(path)
+    with VectorCache(tmp_path / ".cache/searchworld/vectors", encoder.id, 32) as cache:
+        assert cache.path == path
+        cache.store([b"x" * 32], encoder.encode_passages(["a text"]))
+    assert cached(path).shape == (1, 32)
 
 
 def test_the_real_vectors_come_first_and_copies_are_near_them(
