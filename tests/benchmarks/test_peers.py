@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
-from fastapi.testclient import TestClient
 
 from benchmarks import peers, peers_search_r1
 from world_core.encoders.loading import load
@@ -66,17 +66,18 @@ def test_a_row_is_one_line_of_a_table(capsys: pytest.CaptureFixture[str]) -> Non
     assert title.count("|") == rule.count("|") == line.count("|")
 
 
-@pytest.mark.filterwarnings("ignore:.*httpx.*")
 @pytest.mark.parametrize("kind", ["flat", "ivf"])
-def test_the_peer_answers_as_its_users_expect(folder: Path, kind: str) -> None:
-    client = TestClient(peers_search_r1.make_app(folder, kind, "tiny"))
-    assert client.get("/ready").status_code == 200
+async def test_the_peer_answers_as_its_users_expect(folder: Path, kind: str) -> None:
+    app = httpx.ASGITransport(peers_search_r1.make_app(folder, kind, "tiny"))
     asked = {"queries": ["ferry", "museum", "lighthouse"], "topk": 2, "return_scores": True}
-    result = client.post("/retrieve", json=asked).json()["result"]
+    async with httpx.AsyncClient(transport=app, base_url="http://peer.test") as client:
+        assert (await client.get("/ready")).status_code == 200
+        result = (await client.post("/retrieve", json=asked)).json()["result"]
+        answer = await client.post("/retrieve", json={"queries": ["ferry"]})
     assert [len(hits) for hits in result] == [2, 2, 2]
     assert [hits[0]["document"]["id"] for hits in result] == ["1", "2", "0"]
     assert result[0][0]["document"]["contents"] == '"Title 1"\nPage 1 about ferry.'
     assert result[0][0]["score"] >= result[0][1]["score"]
-    plain = client.post("/retrieve", json={"queries": ["ferry"]}).json()["result"]
+    plain = answer.json()["result"]
     assert plain[0][0] == {"id": "1", "contents": '"Title 1"\nPage 1 about ferry.'}
     assert len(plain[0]) == 3
