@@ -37,6 +37,9 @@ class HolderCounts:
         made: dict[str, int] = {}
         if missing:
             made = dict(zip(missing, self._index.holders(FIELD, missing), strict=True))
-            # A reader at work keeps the table that it began with.
-            self._known = made if len(known) + len(made) > MEMORY else {**known, **made}
+            if len(known) + len(made) > MEMORY:
+                # A new table: a reader at work keeps the one that it began with.
+                self._known = made
+            else:
+                known.update(made)
         return {term: made[term] if term in made else known[term] for term in distinct}

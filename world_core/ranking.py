@@ -67,6 +67,17 @@ class Ranking:
     scale: Scale = PLAIN
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Versions that an index listed, best first, each with the score of its best unit."""
+
+    scores: Mapping[int, float] = field(default_factory=dict)
+
+    def ranks(self) -> dict[int, int]:
+        """Return the 1-based rank of each version."""
+        return {version: rank for rank, version in enumerate(self.scores, start=1)}
+
+
 class Ranker:
     """Collects candidates of one generation and completes their scores."""
 
@@ -99,20 +110,19 @@ class Ranker:
         last = max(call.offset + call.count, least)
         unit = self._generation.manifest.lexical.unit
         index, dense = self._generation.lexical, self._generation.dense
-        lexical_ranks: Mapping[int, int] = {}
-        dense_ranks: Mapping[int, int] = {}
+        listed, near = _Found(), _Found()
         with steps.measure("lexical"):
             if not query.is_empty:
                 seen = view.allowed(unit)
-                lexical_ranks = self._ranks(lambda k: index.search(query, k, seen), unit, last)
+                listed = self._found(lambda k: index.search(query, k, seen), unit, last)
         with steps.measure("dense"):
             if vector is not None and dense is not None:
                 found, shown, wanted = dense, view.allowed("passage"), vector
-                dense_ranks = self._ranks(lambda k: found.search(wanted, k, shown), "passage", last)
-        sparse_ranks = self._sparse_ranks(weights, view, last, steps)
-        versions = np.array(sorted({*lexical_ranks, *dense_ranks, *sparse_ranks}), dtype=np.int64)
+                near = self._found(lambda k: found.search(wanted, k, shown), "passage", last)
+        weighed = self._sparse(weights, view, last, steps)
+        versions = np.array(sorted({*listed.scores, *near.scores, *weighed.scores}), dtype=np.int64)
         with steps.measure("complete"):
-            lexical = self._complete_lexical(query, versions, unit)
+            lexical = self._complete_lexical(query, versions, unit, listed)
             cosines = self._dense_passages(vector, versions)
             cosine = np.full(versions.size, DENSE_FLOOR)
             if cosines is not None:
@@ -122,47 +132,55 @@ class Ranker:
             if call.mode is Mode.HYBRID and vector is not None:
                 scale = self._scaling.of(call.query, vector)
         return Ranking(
-            *(versions, lexical, cosine, lexical_ranks, dense_ranks, products, sparse_ranks),
+            *(versions, lexical, cosine, listed.ranks(), near.ranks(), products, weighed.ranks()),
             dense_passages=cosines,
             scale=scale,
         )
 
-    def _sparse_ranks(
-        self, weights: SparseVector | None, view: View, last: int, steps: Steps
-    ) -> Mapping[int, int]:
+    def _sparse(self, weights: SparseVector | None, view: View, last: int, steps: Steps) -> _Found:
         index = self._generation.sparse
         if weights is None or index is None:
-            return {}
+            return _Found()
         with steps.measure("sparse"):
             seen = view.allowed("passage")
-            return self._ranks(lambda k: index.search(weights, k, seen), "passage", last)
+            return self._found(lambda k: index.search(weights, k, seen), "passage", last)
 
-    def _ranks(
-        self, search: Callable[[int], Candidates], unit: str, last: int
-    ) -> Mapping[int, int]:
-        """Return the 1-based rank of each version by its first unit in an index's list.
+    def _found(self, search: Callable[[int], Candidates], unit: str, last: int) -> _Found:
+        """Return the versions of an index's list, each by its first and so best unit.
 
         A list of passages may hold few versions: it is doubled until it has as many as the last
         rank asked for, or all there are, so that long pages take no hits away.
         """
         depth = _depth(last)
         while True:
-            units = search(depth).units
+            candidates = search(depth)
+            units = candidates.units
             versions = (
                 units if unit == "version" else self._generation.columns.passage_version[units]
             )
-            distinct = dict.fromkeys(versions.tolist())
-            if len(distinct) >= last or units.size < depth:
-                return {version: rank for rank, version in enumerate(distinct, start=1)}
+            scores: dict[int, float] = {}
+            for version, score in zip(versions.tolist(), candidates.scores.tolist(), strict=True):
+                scores.setdefault(version, score)
+            if len(scores) >= last or units.size < depth:
+                return _Found(scores)
             depth *= 2
 
-    def _complete_lexical(self, query: LexicalQuery, versions: Numbers, unit: str) -> Scores:
-        if query.is_empty or not versions.size:
-            return np.full(versions.size, LEXICAL_FLOOR)
+    def _complete_lexical(
+        self, query: LexicalQuery, versions: Numbers, unit: str, listed: _Found
+    ) -> Scores:
+        """Return the score of every version; those that the index did not list are asked for."""
+        known = listed.scores
+        scores = np.array([known.get(version, LEXICAL_FLOOR) for version in versions.tolist()])
+        missing = np.array([version not in known for version in versions.tolist()], dtype=np.bool_)
+        if query.is_empty or not missing.any():
+            return scores
         if unit == "version":
-            return self._generation.lexical.score(query, versions)
-        units, starts = self._passages_of(versions)
-        return _maxima(self._generation.lexical.score(query, units), starts, LEXICAL_FLOOR)
+            scores[missing] = self._generation.lexical.score(query, versions[missing])
+            return scores
+        units, starts = self._passages_of(versions[missing])
+        found = self._generation.lexical.score(query, units)
+        scores[missing] = _maxima(found, starts, LEXICAL_FLOOR)
+        return scores
 
     def _dense_passages(self, vector: Vector | None, versions: Numbers) -> PassageScores | None:
         if vector is None or self._generation.dense is None or not versions.size:
