@@ -125,6 +125,7 @@ class Generation:
             self.sparse.close()
         self.passages.close()
         self.pages.close()
+        self.plain_view.forget()
 
 
 def _open_lexical(folder: Path, manifest: Manifest) -> LexicalIndex:

@@ -66,6 +66,12 @@ class ViewMemory(Generic[Known]):
                 self._held -= dropped.versions.size
         return known
 
+    def forget(self) -> None:
+        """Drop every remembered view; views hold their memory, so they would keep each other."""
+        with self._lock:
+            self._known.clear()
+            self._held = 0
+
 
 def digest_of(*parts: bytes | NDArray[Any]) -> bytes:
     """Return a digest of a list of parts, each taken with its length."""

@@ -158,6 +158,10 @@ class View:
             b"in_languages", wanted, lambda chosen: np.isin(self._columns.language, chosen)
         )
 
+    def forget(self) -> None:
+        """Drop the views that were made of views of this world, so that its files can be freed."""
+        self._memory.forget()
+
     def published_between(self, start: Instant | None, end: Instant | None) -> View:
         """Return the part of this view published in [start, end), ``None`` meaning open.
 

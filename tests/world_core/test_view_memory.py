@@ -65,6 +65,17 @@ def test_a_view_larger_than_the_limit_is_kept_alone() -> None:
     assert memory.get(b"a", lambda: of_size(10)) is large
 
 
+def test_forgotten_views_are_compiled_anew_and_count_no_more() -> None:
+    memory: ViewMemory[Flags] = ViewMemory((), limit=10)
+    first = memory.get(b"a", lambda: of_size(9))
+    memory.forget()
+
+    again = memory.get(b"a", lambda: of_size(9))
+    assert again is not first
+    assert memory.get(b"b", lambda: of_size(1)) is memory.get(b"b", lambda: of_size(1))
+    assert memory.get(b"a", lambda: of_size(9)) is again
+
+
 def test_hosts_are_sorted_once() -> None:
     memory: ViewMemory[Flags] = ViewMemory(("b.org", "a.b.org"))
 
