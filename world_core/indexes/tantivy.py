@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +24,7 @@ from world_core.indexes.asking import AskedIndex
 from world_core.indexes.clauses import Plan
 from world_core.indexes.filters import FilterMemory
 from world_core.indexes.lexical import CONSTANTS
+from world_core.indexes.linked_folder import linked
 from world_core.types import Bitmap, Candidates, Numbers
 
 K1, B = CONSTANTS["tantivy"]
@@ -148,7 +148,7 @@ class TantivyIndex(AskedIndex[tantivy.Searcher]):
         """
         folder = Path(folder)
         names = _fields(folder)
-        with _linked(folder) as place:
+        with linked(folder) as place:
             try:
                 index = tantivy.Index.open(str(place))
                 # The default policy watches the folder for commits, which never come.
@@ -354,21 +354,6 @@ def _fields(folder: Path) -> frozenset[str]:
     if kinds.pop(common.RESERVED, None) != "u64":
         raise _damaged(folder, f"it has no field {common.RESERVED} of unit numbers")
     return frozenset(name for name, kind in kinds.items() if kind == "text")
-
-
-@contextmanager
-def _linked(folder: Path) -> Iterator[Path]:
-    """Give a passing folder of links to the index's files.
-
-    tantivy makes a lock file beside the files it opens, which a read-only world does not allow.
-    """
-    try:
-        with tempfile.TemporaryDirectory(prefix="lexical-") as place:
-            for file in folder.iterdir():
-                Path(place, file.name).symlink_to(file.absolute())
-            yield Path(place)
-    except OSError as error:
-        raise IndexFailedError(f"The index {folder} cannot be opened: {error}.") from error
 
 
 def _damaged(folder: Path, reason: str) -> DamagedFileError:
