@@ -28,6 +28,7 @@ from world_core.analysis import Analyzer
 from world_core.engine import Engine
 from world_core.evidence import Evidence, find_evidence, show_evidence
 from world_core.generation import Generation
+from world_core.holder_counts import HolderCounts
 from world_core.indexes.tantivy import TantivyIndex, TantivyWriter
 from world_core.passages import PassageFile, PassageWriter, cut
 from world_core.term_worth import TermWorth
@@ -133,7 +134,7 @@ class Shelf:
                 self._ranges[page] = range(count, count + len(spans))
                 count += len(spans)
         self._passages = PassageFile.open(folder / "passages.bin")
-        self._worth = TermWorth(analyzer, TantivyIndex.open(folder / "lexical"))
+        self._worth = TermWorth(analyzer, HolderCounts(TantivyIndex.open(folder / "lexical")))
 
     def snippet(self, question: Question) -> str:
         """Return the snippet of the question's own page."""

@@ -23,3 +23,12 @@ def shared_dir() -> Path:
     if not (folder / "data").is_dir():
         pytest.skip(f"no evaluation data: {folder} has no data folder (set SEARCHWORLD_SHARED)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def case_inputs(shared_dir: Path) -> Path:
+    """Return the folder of the cases' inputs."""
+    folder = shared_dir / "cases" / "inputs"
+    if not folder.is_dir():
+        pytest.skip(f"no case inputs: {folder} is missing")
+    return folder

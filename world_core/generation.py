@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from world_core.encoders.loading import load as load_encoder
 from world_core.encoders.sparse import SparseEncoder
 from world_core.encoders.sparse_loading import load_sparse
 from world_core.errors import ForeignWorldError
+from world_core.holder_counts import HolderCounts
 from world_core.indexes.dense import DenseIndex
 from world_core.indexes.lexical import LexicalIndex
 from world_core.indexes.sparse import SparseIndex
@@ -36,6 +37,7 @@ class Generation:
     ``first_passage`` has shape (versions + 1,): version v owns the passages from
     ``first_passage[v]`` up to ``first_passage[v + 1]``. ``dense`` and ``encoder`` are both set or
     both ``None`` (a world without vectors), and so are ``sparse`` and ``sparse_encoder``.
+    ``holder_counts`` are those of ``lexical``, remembered for everybody who weighs terms.
     """
 
     folder: Path
@@ -53,6 +55,11 @@ class Generation:
     sparse_encoder: SparseEncoder | None = None
     reranker: Reranker | None = None
     rerank_top: int = 0
+    holder_counts: HolderCounts = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin the one memory of how many units hold a term."""
+        object.__setattr__(self, "holder_counts", HolderCounts(self.lexical))
 
     @classmethod
     def open(

@@ -25,7 +25,7 @@ class HitMaker:
 
     def __init__(self, generation: Generation) -> None:
         self._generation = generation
-        self._worth = TermWorth(generation.analyzer, generation.lexical)
+        self._worth = TermWorth(generation.analyzer, generation.holder_counts)
         self._sitelinks = SiteLinks.open(generation.folder)
 
     def best_passages(self, query: str, ranking: Ranking, chosen: Numbers) -> list[int]:

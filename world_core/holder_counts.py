@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from world_core.indexes.lexical import LexicalIndex
@@ -43,3 +44,11 @@ class HolderCounts:
             else:
                 known.update(made)
         return {term: made[term] if term in made else known[term] for term in distinct}
+
+
+def idf(holders: int, count: int) -> float:
+    """Return the inverse document frequency of BM25 for a term in ``holders`` of ``count`` units.
+
+    Never below 0, since ``log(1 + x)`` is Lucene's form of it.
+    """
+    return math.log1p((count - holders + 0.5) / (holders + 0.5))

@@ -16,7 +16,7 @@ class LexicalAsking:
         settings = generation.manifest.lexical
         self._analyzer = generation.analyzer
         self._unit = settings.unit
-        self._weigh = Weighing(generation.lexical, settings.long_query)
+        self._weigh = Weighing(generation.holder_counts, settings.long_query)
         self._expansion: Expansion | None = None
         if settings.expansion is not None:
             self._expansion = Expansion(

@@ -10,7 +10,6 @@ import numpy as np
 from world_core.analysis import QUERY_LIMIT, Token
 from world_core.fusion import DENSE_FLOOR, Scale, lexical_trust, zero_cosine
 from world_core.generation import Generation
-from world_core.holder_counts import HolderCounts
 from world_core.term_worth import worth
 from world_core.types import Vector
 
@@ -33,7 +32,7 @@ class Scaling:
 
     def __init__(self, generation: Generation) -> None:
         self._analyzer = generation.analyzer
-        self._counts = HolderCounts(generation.lexical)
+        self._counts = generation.holder_counts
         self._dense = generation.dense
         rows = np.zeros(0, dtype=np.int64) if self._dense is None else self._dense.rows
         size = min(SAMPLE, rows.size)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from itertools import islice
 
 from world_core.analysis import QUERY_LIMIT, Analyzer
-from world_core.holder_counts import HolderCounts
-from world_core.indexes.lexical import LexicalIndex
+from world_core.holder_counts import HolderCounts, idf
 from world_core.passages import term_root
 
 DIGITS = 4
@@ -18,9 +16,9 @@ DIGITS = 4
 class TermWorth:
     """Weighs the terms of queries by an index's counts; safe under threads."""
 
-    def __init__(self, analyzer: Analyzer, index: LexicalIndex) -> None:
+    def __init__(self, analyzer: Analyzer, counts: HolderCounts) -> None:
         self._analyzer = analyzer
-        self._counts = HolderCounts(index)
+        self._counts = counts
 
     def __call__(self, query: str) -> Mapping[int, float]:
         """Return the weight of each root of the query, that of its rarest term.
@@ -39,8 +37,5 @@ class TermWorth:
 
 
 def worth(holders: int, count: int) -> float:
-    """Return the inverse document frequency of BM25 for a term in ``holders`` of ``count`` units.
-
-    Never below 0, since ``log(1 + x)`` is Lucene's form of it.
-    """
-    return round(math.log1p((count - holders + 0.5) / (holders + 0.5)), DIGITS)
+    """Return what a term in ``holders`` of ``count`` units is worth, rounded and never below 0."""
+    return round(idf(holders, count), DIGITS)

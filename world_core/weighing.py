@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from world_core.holder_counts import HolderCounts
-from world_core.indexes.lexical import LexicalIndex
+from world_core.holder_counts import HolderCounts, idf
 
 LONG_QUERY = 6
 """Distinct terms from which on a query is long, unless a recipe says otherwise."""
@@ -24,9 +23,9 @@ DIGITS = 4
 class Weighing:
     """Weighs terms by how many units of an index hold them; safe under threads."""
 
-    def __init__(self, index: LexicalIndex, long_query: int) -> None:
+    def __init__(self, counts: HolderCounts, long_query: int) -> None:
         """Weigh queries of at least ``long_query`` distinct terms; 0 weighs none."""
-        self._counts = HolderCounts(index)
+        self._counts = counts
         self._least = long_query
 
     def __call__(self, terms: Sequence[str]) -> Mapping[str, float]:
@@ -43,6 +42,5 @@ class Weighing:
 
 def factor(holders: int, count: int) -> float:
     """Return the factor of a term that ``holders`` of ``count`` units hold."""
-    idf = math.log1p((count - holders + 0.5) / (holders + 0.5))
     rarest = math.log1p(count)
-    return round(min(1.0, math.sqrt(idf / rarest)), DIGITS) if count else 1.0
+    return round(min(1.0, math.sqrt(idf(holders, count) / rarest)), DIGITS) if count else 1.0

@@ -18,7 +18,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from world_core.encoders.base import Encoder, LengthAware
+from world_core.encoders.base import Encoder, LengthAware, Wrapping
 from world_core.errors import EncoderError
 from world_core.types import Vector, Vectors
 from world_server.query_encoder import PROBE, EncoderReport, encode_all
@@ -39,7 +39,7 @@ class _Wanted:
     length: int | None = None
 
 
-class MicroBatcher:
+class MicroBatcher(Wrapping[Encoder]):
     """Encodes the queries of many callers together, on one thread of its own.
 
     Args:
@@ -49,7 +49,7 @@ class MicroBatcher:
     """
 
     def __init__(self, encoder: Encoder, *, limit: int = LIMIT, wait_s: float = 0.0) -> None:
-        self._encoder = encoder
+        super().__init__(encoder)
         self._limit = limit
         self._wait_s = wait_s
         self._ruler = encoder if isinstance(encoder, LengthAware) else None
@@ -61,21 +61,6 @@ class MicroBatcher:
         self._closed = False
         self._batches = 0
         self._texts = 0
-
-    @property
-    def wrapped(self) -> Encoder:
-        """The encoder inside."""
-        return self._encoder
-
-    @property
-    def id(self) -> str:
-        """The encoder's id."""
-        return self._encoder.id
-
-    @property
-    def dim(self) -> int:
-        """Number of components."""
-        return self._encoder.dim
 
     def submit(self, text: str) -> Future[Vector]:
         """Let a query into the next batch; see :class:`~world_server.query_encoder.QueryEncoder`.

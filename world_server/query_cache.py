@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 
-from world_core.encoders.base import Encoder
+from world_core.encoders.base import Wrapping
 from world_core.types import Vector, Vectors
 from world_server.query_encoder import EncoderReport, QueryEncoder, encode_all
 
@@ -17,7 +17,7 @@ OVERHEAD = 250
 """Bytes counted for each entry beside text and vector: table, links, array header."""
 
 
-class QueryCache:
+class QueryCache(Wrapping[QueryEncoder]):
     """Remembers the vectors of queries, and lets callers of one query share one computation.
 
     The key is the query as it was asked, character by character: the encoder would get no other
@@ -30,7 +30,7 @@ class QueryCache:
     """
 
     def __init__(self, encoder: QueryEncoder, *, capacity: int) -> None:
-        self._encoder = encoder
+        super().__init__(encoder)
         self._capacity = capacity
         self._lock = threading.Lock()
         self._vectors: OrderedDict[str, Vector] = OrderedDict()
@@ -38,21 +38,6 @@ class QueryCache:
         self._bytes = 0
         self._hits = 0
         self._misses = 0
-
-    @property
-    def wrapped(self) -> Encoder:
-        """The encoder inside."""
-        return self._encoder
-
-    @property
-    def id(self) -> str:
-        """The encoder's id."""
-        return self._encoder.id
-
-    @property
-    def dim(self) -> int:
-        """Number of components."""
-        return self._encoder.dim
 
     @property
     def bytes(self) -> int:

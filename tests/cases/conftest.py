@@ -27,9 +27,9 @@ from world_core import manifest as manifests
 
 
 @pytest.fixture(scope="session")
-def inputs(shared_dir: Path) -> Path:
+def inputs(case_inputs: Path) -> Path:
     """Return the folder of the inputs of the cases."""
-    return shared_dir / "cases" / "inputs"
+    return case_inputs
 
 
 @pytest.fixture(scope="session")

@@ -21,11 +21,8 @@ THREE = ["ferry", "lighthouse", "library"]
 
 
 @pytest.fixture
-def inputs(shared_dir: Path) -> Path:
-    folder = shared_dir / "cases" / "inputs"
-    if not folder.is_dir():
-        pytest.skip(f"no case inputs: {folder} is missing")
-    return folder
+def inputs(case_inputs: Path) -> Path:
+    return case_inputs
 
 
 def read(path: Path) -> tuple[list[Capture], list[Loss]]:

@@ -23,12 +23,9 @@ SIGNAL = (
 
 
 @pytest.fixture(scope="module")
-def drafts(shared_dir: Path) -> dict[str, Draft]:
+def drafts(case_inputs: Path) -> dict[str, Draft]:
     """Return what every HTML case gives, by file name without ending."""
-    folder = shared_dir / "cases" / "inputs"
-    if not folder.is_dir():
-        pytest.skip(f"no case inputs: {folder} is missing")
-    source = HtmlFolderSource(folder, "https://pages.example/", TIME, strip_ending=True)
+    source = HtmlFolderSource(case_inputs, "https://pages.example/", TIME, strip_ending=True)
     captures, losses = read_all(source)
     assert losses == []
     found = {capture.url.rpartition("/")[2]: extract(capture) for capture in captures}

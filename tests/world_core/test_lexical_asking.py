@@ -115,6 +115,7 @@ class Listening:
         self.real = generation.lexical
         self.searched: list[LexicalQuery] = []
         self.scored = 0
+        self.counted: list[str] = []
 
     @property
     def engine(self) -> str:
@@ -133,6 +134,7 @@ class Listening:
         return self.real.score(query, units)
 
     def holders(self, field: str, terms: Sequence[str]) -> list[int]:
+        self.counted += terms
         return self.real.holders(field, terms)
 
     def close(self) -> None:
@@ -155,6 +157,18 @@ def test_warming_up_asks_titles_spread_over_the_world(generation: Generation) ->
     assert len(warmed(generation, 10 * pages).searched) == pages
     assert warmed(generation, 0).searched == []
     assert len(warmed(generation, 1).searched) == 1
+
+
+def test_a_term_is_counted_once_for_weighing_fusing_and_snippets(generation: Generation) -> None:
+    listening = Listening(generation)
+    plain = with_settings(replace(generation, lexical=listening), expansion=None)
+    engine = Engine(plain)
+    text = "which keeper of the old lighthouse was born in the harbour town"
+    for _ in range(2):
+        assert engine.search(SearchCall(text)).hits
+    warm_up(plain, 5)
+    assert "lighthouse" in listening.counted
+    assert len(set(listening.counted)) == len(listening.counted)
 
 
 def test_warming_up_changes_no_answer(generation: Generation) -> None:

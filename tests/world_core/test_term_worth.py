@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from world_core import holder_counts
 from world_core.analysis import QUERY_LIMIT, Analyzer
-from world_core.holder_counts import FIELD, MEMORY
+from world_core.holder_counts import FIELD, MEMORY, HolderCounts
 from world_core.indexes.tantivy import TantivyIndex, TantivyWriter
 from world_core.passages import term_root
 from world_core.term_worth import TermWorth, worth
@@ -47,7 +47,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> TantivyIndex:
 
 
 def test_rare_terms_are_worth_more(index: TantivyIndex) -> None:
-    weights = TermWorth(ANALYZER, index)("The ferry, THE zebra?")
+    weights = TermWorth(ANALYZER, HolderCounts(index))("The ferry, THE zebra?")
     assert weights == {
         term_root("the"): worth(5, 5),
         term_root("ferry"): worth(1, 5),
@@ -57,7 +57,7 @@ def test_rare_terms_are_worth_more(index: TantivyIndex) -> None:
 
 
 def test_terms_of_one_root_are_worth_the_rarest(index: TantivyIndex) -> None:
-    found = TermWorth(ANALYZER, index)("lighthouse lighthouses lighthousekeeper")
+    found = TermWorth(ANALYZER, HolderCounts(index))("lighthouse lighthouses lighthousekeeper")
     assert found == {term_root("lighth"): worth(0, 5)}
 
 
@@ -65,7 +65,7 @@ def test_counts_are_asked_once_and_forgotten_when_full(
     index: TantivyIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counting = Counting(index)
-    weigh = TermWorth(ANALYZER, counting)  # type: ignore[arg-type]  # a proxy of the real index
+    weigh = TermWorth(ANALYZER, HolderCounts(counting))  # type: ignore[arg-type]  # a proxy
     first = weigh("the ferry")
     assert weigh("the ferry") == first
     assert counting.asked == ["the", "ferry"]
@@ -78,16 +78,16 @@ def test_counts_are_asked_once_and_forgotten_when_full(
 
 def test_a_long_query_is_asked_for_its_first_terms(index: TantivyIndex) -> None:
     query = " ".join(f"w{number}" for number in range(QUERY_LIMIT + 50))
-    weights = TermWorth(ANALYZER, index)(query)
+    weights = TermWorth(ANALYZER, HolderCounts(index))(query)
     assert len(weights) == QUERY_LIMIT
     assert term_root(f"w{QUERY_LIMIT}") not in weights
-    assert TermWorth(ANALYZER, index)("") == {}
+    assert TermWorth(ANALYZER, HolderCounts(index))("") == {}
 
 
 def test_threads_get_the_same(index: TantivyIndex) -> None:
-    weigh = TermWorth(ANALYZER, index)
+    weigh = TermWorth(ANALYZER, HolderCounts(index))
     queries = [f"the ferry w{number % 7} quay" for number in range(200)]
-    expected = [TermWorth(ANALYZER, index)(query) for query in queries]
+    expected = [TermWorth(ANALYZER, HolderCounts(index))(query) for query in queries]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(weigh, queries)) == expected
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from world_core import holder_counts as module
 from world_core.analysis import Analyzer
+from world_core.holder_counts import HolderCounts
 from world_core.indexes.tantivy import TantivyIndex
 from world_core.weighing import Weighing, factor
 
@@ -36,7 +37,7 @@ WORDS = ["the", "keeper", "of", "the", "old", "lighthouse", "of", "north"]
 
 
 def test_common_terms_of_a_long_query_count_less() -> None:
-    factors = Weighing(Counted(1000, HOLDERS), 6)(WORDS)
+    factors = Weighing(HolderCounts(Counted(1000, HOLDERS)), 6)(WORDS)
     assert set(factors) == set(WORDS)
     assert factors["the"] < factors["of"] < factors["keeper"] < factors["lighthouse"]
     assert factors["old"] == factors["north"] == 1.0
@@ -45,19 +46,19 @@ def test_common_terms_of_a_long_query_count_less() -> None:
 
 def test_a_short_query_is_left_alone_and_costs_nothing() -> None:
     index = Counted(1000, HOLDERS)
-    assert Weighing(index, 7)(WORDS) == {}
-    assert Weighing(index, 0)(WORDS) == {}
+    assert Weighing(HolderCounts(index), 7)(WORDS) == {}
+    assert Weighing(HolderCounts(index), 0)(WORDS) == {}
     assert index.asked == []
-    assert Weighing(index, 6)(WORDS) != {}
+    assert Weighing(HolderCounts(index), 6)(WORDS) != {}
 
 
 def test_repeats_do_not_make_a_query_long() -> None:
-    assert Weighing(Counted(1000, HOLDERS), 6)(["the", "of"] * 9) == {}
+    assert Weighing(HolderCounts(Counted(1000, HOLDERS)), 6)(["the", "of"] * 9) == {}
 
 
 def test_a_term_is_counted_once() -> None:
     index = Counted(1000, HOLDERS)
-    weigh = Weighing(index, 2)
+    weigh = Weighing(HolderCounts(index), 2)
     first = weigh(["the", "of", "the"])
     assert weigh(["of", "the"]) == first
     assert weigh(["of", "keeper"])["of"] == first["of"]
@@ -66,7 +67,7 @@ def test_a_term_is_counted_once() -> None:
 
 def test_the_memory_of_counts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MEMORY", 10)
-    weigh = Weighing(Counted(1000, {}), 1)
+    weigh = Weighing(HolderCounts(Counted(1000, {})), 1)
     for start in range(0, 90, 3):
         terms = [f"w{number}" for number in range(start, start + 4)]
         assert weigh(terms) == dict.fromkeys(terms, 1.0)
@@ -76,9 +77,9 @@ def test_the_memory_of_counts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_threads_get_the_same_factors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MEMORY", 30)
     holders = {f"w{number}": number * 7 for number in range(100)}
-    weigh = Weighing(Counted(1000, holders), 1)
+    weigh = Weighing(HolderCounts(Counted(1000, holders)), 1)
     queries = [[f"w{(start * step) % 100}" for step in range(9)] for start in range(300)]
-    expected = [Weighing(Counted(1000, holders), 1)(terms) for terms in queries]
+    expected = [Weighing(HolderCounts(Counted(1000, holders)), 1)(terms) for terms in queries]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(weigh, queries)) == expected
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from world_core.types import Vectors
 
@@ -37,14 +37,29 @@ class Encoder(Protocol):
         ...
 
 
-@runtime_checkable
-class Wrapping(Protocol):
-    """An encoder around another one that does the work."""
+Inner = TypeVar("Inner", bound=Encoder)
+
+
+class Wrapping(Generic[Inner]):
+    """An encoder around another one that does the work; it goes by the other's id."""
+
+    def __init__(self, encoder: Inner) -> None:
+        self._encoder = encoder
 
     @property
-    def wrapped(self) -> Encoder:
+    def wrapped(self) -> Inner:
         """The encoder inside."""
-        ...
+        return self._encoder
+
+    @property
+    def id(self) -> str:
+        """The id of the encoder inside."""
+        return self._encoder.id
+
+    @property
+    def dim(self) -> int:
+        """Number of components."""
+        return self._encoder.dim
 
 
 def innermost(encoder: object) -> object:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from world_core.encoders.base import Encoder
+from world_core.encoders.base import Encoder, Wrapping
 from world_core.errors import EncoderError
 from world_core.types import Vectors
 
@@ -75,29 +75,11 @@ def repeatable(encoder: Encoder, *, check: Callable[[Encoder], None] = check_inv
     return encoder
 
 
-class Invariant:
+class Invariant(Wrapping[Encoder]):
     """Encodes one text at a time, for an encoder whose vectors depend on their batch.
 
     The id is the encoder's own: an encoder that passes the check gives the same vectors.
     """
-
-    def __init__(self, encoder: Encoder) -> None:
-        self._encoder = encoder
-
-    @property
-    def wrapped(self) -> Encoder:
-        """The encoder inside."""
-        return self._encoder
-
-    @property
-    def id(self) -> str:
-        """The wrapped encoder's id."""
-        return self._encoder.id
-
-    @property
-    def dim(self) -> int:
-        """Number of components."""
-        return self._encoder.dim
 
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
         """Return (n, dim) float32, each query encoded alone."""
