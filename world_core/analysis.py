@@ -113,8 +113,7 @@ _DIACRITICS: Final = re.compile(
     "\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
     "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f\U000e0100-\U000e01ef]+"
 )
-# Scripts of plane 1 as a whole, without kana and emoji, and variation selectors: a class of their
-# hundreds of ranges would be searched one by one for every space of a text.
+# Plane 1 as a whole, without kana and emoji, and variation selectors: all its ranges were slow.
 _ASTRAL: Final = "\U00010000-\U0001afff\U0001b170-\U0001efff\U000e0100-\U000e01ef"
 # Letters that Unicode does not take apart into a base and a mark.
 _LETTERS: Final = str.maketrans(
@@ -262,18 +261,20 @@ class Analyzer:
         """Return the query that asks every field, each for the query's terms in text order.
 
         A repeated term counts as often as it stands there. Each field is asked for at most
-        ``QUERY_LIMIT`` distinct terms. A stem counts by the factor of its word's term.
+        ``QUERY_LIMIT`` distinct terms. A stem counts by the factor of its word's term. A query
+        mostly in a paired script asks no stem field: its pages have none, so that pages of other
+        languages would come first by the names and numbers in it.
         """
         words, terms = self._words_and_terms(text)
         factors = weigh(terms) if weigh else {}
         folded = [(term, factors.get(term, 1.0)) for term in terms]
-        asked = {"title": folded, "body": folded, "anchor": folded}
+        asked = dict.fromkeys(FOLDED, folded)
         for name, stem in self._stems.items():
             asked[name] = [(stem[w], factors.get(self._fold[w], 1.0)) for w in words if stem[w]]
         return LexicalQuery(
             tuple(
                 _field(name, self._weights[name], asked[name], weighed=bool(factors))
-                for name in self.fields
+                for name in (FOLDED if 2 * len(words) < len(terms) else self.fields)
                 if self._weights[name] > 0
             )
         )
@@ -297,10 +298,8 @@ class Analyzer:
 
     def _checked(self, weights: Mapping[str, float]) -> dict[str, float]:
         """Return the weight of every field."""
-        known = {
-            **DEFAULT_WEIGHTS,
-            **dict.fromkeys(self._stems, weights.get("stem", DEFAULT_WEIGHTS["stem"])),
-        }
+        stem = weights.get("stem", DEFAULT_WEIGHTS["stem"])
+        known = DEFAULT_WEIGHTS | dict.fromkeys(self._stems, stem)
         for name, weight in weights.items():
             if name not in known:
                 raise BadInputError(
@@ -329,8 +328,8 @@ def _field(
     if len(asked) > QUERY_LIMIT:
         kept = frozenset(islice(dict.fromkeys(term for term, _ in asked), QUERY_LIMIT))
         asked = [pair for pair in asked if pair[0] in kept]
-    terms = tuple(term for term, _ in asked)
-    return LexicalField(name, weight, terms, tuple(f for _, f in asked) if weighed else ())
+    factors = tuple(factor for _, factor in asked) if weighed else ()
+    return LexicalField(name, weight, tuple(term for term, _ in asked), factors)
 
 
 def _primary(language: str) -> str:
