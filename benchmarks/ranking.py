@@ -2,16 +2,18 @@
 
 usage:
     ranking.py world WORLD QUERIES.jsonl QRELS.tsv [--id-template T] [--limit N] [--with-vectors]
+        [--language L]
     ranking.py sets SHARED OUT [--encoder KIND] [--lexical ENGINE] [--only NAME]
     ranking.py cross SHARED OUT [--encoder KIND] [--lexical ENGINE]
     ranking.py pool SHARED OUT [--encoder KIND] [--lexical ENGINE]
 
 ``world`` scores one published world; a query counts only when one of its judged pages is in the
-world, and n is stated. ``--with-vectors`` looks only at the pages that have vectors. ``sets``
-builds a world from every set under ``SHARED/data/ir`` and scores it. ``cross`` asks the questions
-of the other languages of XQuAD on the English paragraphs, of which theirs are translations.
-``pool`` builds one world of the paragraphs in all four languages; only the paragraph in the
-question's own language counts. nDCG@10 has linear gains and a base-2 logarithm.
+world, and n is stated. ``--with-vectors`` looks only at the pages that have vectors, ``--language``
+only at those in a language, as a search for pages in it does. ``sets`` builds a world from every
+set under ``SHARED/data/ir`` and scores it. ``cross`` asks the questions of the other languages of
+XQuAD on the English paragraphs, of which theirs are translations. ``pool`` builds one world of the
+paragraphs in all four languages; only the paragraph in the question's own language counts. nDCG@10
+has linear gains and a base-2 logarithm.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ def main() -> int:
     if options.command == "world":
         judged = read_judged(options.queries, options.qrels, options.id_template)
         name = options.queries.stem
-        report(name, options.world, judged, options.limit, with_vectors=options.with_vectors)
+        report(name, options.world, judged, options.limit, options)
         return 0
     {"sets": score_sets, "cross": score_across, "pool": score_pool}[options.command](options)
     return 0
@@ -109,6 +111,7 @@ def parser() -> argparse.ArgumentParser:
     world.add_argument("qrels", type=Path)
     world.add_argument("--id-template", default="{id}")
     world.add_argument("--with-vectors", action="store_true", help="see only pages with vectors")
+    world.add_argument("--language", help="see only pages in this language")
     judged = [commands.add_parser(name) for name in ("sets", "cross", "pool")]
     for command in judged:
         command.add_argument("shared", type=Path)
@@ -169,11 +172,15 @@ def lines(path: Path) -> Iterator[str]:
 
 
 def report(
-    name: str, world: Path, judged: Judged, limit: int | None, *, with_vectors: bool = False
+    name: str,
+    world: Path,
+    judged: Judged,
+    limit: int | None,
+    seen: argparse.Namespace | None = None,
 ) -> None:
     """Print one line: n and nDCG@10 by mode."""
     engine = Engine(Generation.open(current(world), verify=False))
-    view = vector_view(engine.generation) if with_vectors else engine.generation.plain_view
+    view = engine.generation.plain_view if seen is None else view_of(engine.generation, seen)
     try:
         present = [
             query
@@ -189,6 +196,14 @@ def report(
         engine.close()
     shown = "  ".join(f"{mode} {value:.4f}" for mode, value in figures.items())
     print(f"{name:16} pages={view.count} n={len(present)}  {shown}", flush=True)
+
+
+def view_of(generation: Generation, options: argparse.Namespace) -> View:
+    """Return the view of the options ``with_vectors`` and ``language``."""
+    view = vector_view(generation) if options.with_vectors else generation.plain_view
+    if options.language is None:
+        return view
+    return view.in_languages([list(generation.manifest.languages).index(options.language)])
 
 
 def vector_view(generation: Generation) -> View:

@@ -21,6 +21,7 @@ from world_core.indexes.asking import AskedIndex
 from world_core.indexes.clauses import Plan
 from world_core.indexes.jvm import Java
 from world_core.indexes.lexical import CONSTANTS
+from world_core.indexes.lucene_hits import HitReader
 from world_core.indexes.lucene_queries import DOCUMENT, INDEX, SEARCH, Queries
 from world_core.types import Bitmap, Candidates, Numbers
 
@@ -48,6 +49,7 @@ class LuceneIndex(AskedIndex[Java]):
         self._searcher = jvm.load(SEARCH + "IndexSearcher")(reader)
         self._searcher.setSimilarity(similarity)
         self._queries = queries
+        self._read = HitReader()
         self._engine = _engine()
         self._closed = False
 
@@ -136,8 +138,7 @@ class LuceneIndex(AskedIndex[Java]):
         return self._top(searcher, query, units.size)
 
     def _top(self, searcher: Java, query: Java, k: int) -> Candidates:
-        hits = list(searcher.search(query, min(k, self._count)).scoreDocs)
-        return common.candidates([hit.doc for hit in hits], [hit.score for hit in hits], k)
+        return self._read(searcher.search(query, min(k, self._count)).scoreDocs, k)
 
     @contextmanager
     def _lease(self, task: str) -> Iterator[Java]:
