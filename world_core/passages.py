@@ -333,14 +333,17 @@ class _Slices:
     """The entries that ranges of passages have in a column, one after another."""
 
     def __init__(self, begins: NDArray[np.uint64], ranges: Sequence[range]) -> None:
-        self._begins = begins
-        self._bounds = [
-            (int(begins[some.start]), int(begins[some.stop])) for some in ranges if len(some)
-        ]
+        filled = [some for some in ranges if len(some)]
+        edges = [begins[some.start : some.stop + 1].astype(np.int64) for some in filled]
+        self._bounds = [(int(some[0]), int(some[-1])) for some in edges]
         lengths = np.array([end - first for first, end in self._bounds], np.int64)
         self._ends = np.cumsum(lengths)
         self._shifts = np.array([first for first, _ in self._bounds], np.int64) - (
             self._ends - lengths
+        )
+        self._passages = _joined([np.arange(some.start, some.stop) for some in filled])
+        self._firsts = _joined(
+            [some[:-1] - shift for some, shift in zip(edges, self._shifts.tolist(), strict=True)]
         )
 
     def of(self, column: NDArray[_Number]) -> NDArray[_Number]:
@@ -349,20 +352,20 @@ class _Slices:
 
     def global_of(self, places: Numbers) -> Numbers:
         """Return where in the column the entries at these places stand."""
-        moved: Numbers = places + self._shift_of(places)
+        moved: Numbers = places + self._shifts[np.searchsorted(self._ends, places, side="right")]
         return moved
 
     def begins(self, gaps: NDArray[np.uint8], places: Numbers) -> tuple[Numbers, Numbers]:
         """Return passage and begin in it of the entries at these places."""
         sums = np.concatenate(([0], np.cumsum(self.of(gaps), dtype=np.int64)))
-        shift = self._shift_of(places)
-        passage = np.searchsorted(self._begins, places + shift, side="right") - 1
-        first = self._begins[passage].astype(np.int64) - shift
-        return passage, sums[places + 1] - sums[first]
+        # The last passage that begins there: one without entries begins where the next one does.
+        at = np.searchsorted(self._firsts, places, side="right") - 1
+        return self._passages[at], sums[places + 1] - sums[self._firsts[at]]
 
-    def _shift_of(self, places: Numbers) -> Numbers:
-        shifts: Numbers = self._shifts[np.searchsorted(self._ends, places, side="right")]
-        return shifts
+
+def _joined(parts: Sequence[Numbers]) -> Numbers:
+    joined: Numbers = np.concatenate([np.zeros(0, np.int64), *parts])
+    return joined
 
 
 def _gaps(begins: Sequence[int]) -> tuple[NDArray[np.uint8], Numbers]:

@@ -87,6 +87,7 @@ class _Said:
     """What sentences say of the query: the matches of those that have any, and the weights."""
 
     matches: Mapping[int, Sequence[Match]]
+    held: Mapping[int, frozenset[int]]
     weights: Sequence[float]
 
     @classmethod
@@ -95,17 +96,17 @@ class _Said:
         for match in matches:
             sentence = max(0, bisect_right(line.firsts, match.start) - 1)
             found.setdefault(sentence, []).append(match)
-        return cls(found, weights)
+        held = {sentence: frozenset([m.term for m in some]) for sentence, some in found.items()}
+        return cls(found, held, weights)
 
     def terms(self, sentence: int) -> frozenset[int]:
         """Return which terms stand in a sentence."""
-        return frozenset(match.term for match in self.matches.get(sentence, ()))
+        return self.held.get(sentence, frozenset())
 
     def gain(self, sentence: int, without: frozenset[int] = frozenset()) -> float:
         """Return the weight of what a sentence holds beside some terms."""
-        if sentence not in self.matches:
-            return 0.0
-        return sum(self.weights[term] for term in sorted(self.terms(sentence) - without))
+        new = self.terms(sentence) - without
+        return sum([self.weights[term] for term in sorted(new)]) if new else 0.0
 
 
 def snippet(

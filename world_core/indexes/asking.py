@@ -10,6 +10,7 @@ import numpy as np
 
 from world_core.indexes import clauses as common
 from world_core.indexes.clauses import Plan
+from world_core.indexes.last_made import LastMade
 from world_core.types import Bitmap, Candidates, LexicalQuery, Numbers, Scores
 
 Searcher = TypeVar("Searcher")
@@ -20,6 +21,7 @@ class AskedIndex(ABC, Generic[Searcher]):
 
     def __init__(self, count: int) -> None:
         self._count = count
+        self._plan = LastMade(common.plan)
 
     @property
     def count(self) -> int:
@@ -37,7 +39,7 @@ class AskedIndex(ABC, Generic[Searcher]):
             IndexFailedError: the engine failed, or the index is closed.
         """
         common.check_size(k)
-        plan = common.plan(query)
+        plan = self._plan(query)
         bitmap = common.restriction(allowed, self._count)
         nothing = bitmap is not None and not bitmap.any()
         with self._lease("searching") as searcher:
@@ -56,7 +58,7 @@ class AskedIndex(ABC, Generic[Searcher]):
             IndexFailedError: the engine failed, or the index is closed.
         """
         common.check_units(units, self._count)
-        plan = common.plan(query)
+        plan = self._plan(query)
         with self._lease("scoring") as searcher:
             if not plan.scored or units.size == 0:
                 return np.zeros(units.shape, dtype=np.float64)

@@ -13,6 +13,7 @@ from world_core.indexes import clauses as common
 from world_core.indexes import jvm
 from world_core.indexes.filters import FilterMemory
 from world_core.indexes.jvm import Java
+from world_core.indexes.last_made import LastMade
 from world_core.types import Bitmap, Numbers
 
 SEARCH = "org.apache.lucene.search."
@@ -67,9 +68,10 @@ class Queries:
         self._parser_of = jvm.load(PARSER)
         self._spaces = jvm.load(SPACES)()
         self._parsers = threading.local()
+        self.planned = LastMade(self._planned)
         self.filters: FilterMemory[tuple[Java, Java]] = FilterMemory(self._restriction)
 
-    def planned(self, plan: common.Plan) -> Java:
+    def _planned(self, plan: common.Plan) -> Java:
         """Return the query whose score is the sum over the plan's scored clauses."""
         scored = self._parsed(plan.scored) or self._any(self._groups(plan.scored))
         if not plan.required and not plan.forbidden:
