@@ -39,7 +39,7 @@ from world_core.indexes.flat import TorchFlat, products
 
 SHAPES = {"minilm": (6, 384, 12, 1536, 30522), "bge-m3": (24, 1024, 16, 4096, 250002)}
 BATCHES = (1, 32)
-K = 232  # what the engine asks for: 200 candidates and 32 more
+K = 132  # what the engine asks for: 100 candidates and 32 more
 CHUNK = 1 << 18  # rows made at a time
 Json = dict[str, Any]
 

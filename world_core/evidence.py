@@ -94,14 +94,15 @@ def _scored(
     ``edges`` (pages + 1,) say where each page's sentences begin.
     """
     pages, roots = edges.size - 1, worth.size
-    pairs = np.unique(found.sentence * roots + found.root)
-    sentence, root = pairs // roots, pairs % roots
-    page = np.searchsorted(edges, sentence, side="right") - 1
+    # Flags instead of sorting: each root counts once a sentence.
+    stands = np.zeros(int(edges[-1]) * roots, np.bool_)
+    stands[found.sentence * roots + found.root] = True
+    sentence, root = np.divmod(np.flatnonzero(stands), roots)
+    page = np.repeat(np.arange(pages), np.diff(edges))[sentence]
     holders = np.bincount(page * roots + root, minlength=pages * roots).reshape(pages, roots)
     local = worth * np.sqrt(np.diff(edges)[:, None] / np.maximum(holders, 1))
-    scores: NDArray[np.float64] = np.zeros(int(edges[-1]))
-    np.add.at(scores, sentence, local[page, root])
-    return scores, local
+    scores = np.bincount(sentence, weights=local[page, root], minlength=int(edges[-1]))
+    return scores.astype(np.float64, copy=False), local
 
 
 def _evidence(found: Found, best: int, weights: tuple[float, ...]) -> Evidence:

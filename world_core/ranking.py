@@ -23,7 +23,7 @@ from world_core.types import (
 )
 from world_core.views import View
 
-BASE_DEPTH = 200
+BASE_DEPTH = 100
 """Candidates taken from each index; doubled until it is twice the last rank asked for."""
 
 LEXICAL_FLOOR = 0.0

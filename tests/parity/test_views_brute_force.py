@@ -159,7 +159,7 @@ class Scored:
         return found
 
     def listed(self, last: int, least: float) -> set[int]:
-        """Return the versions of the candidates: the best 200 units, or more until there are last.
+        """Return the versions of the candidates: the best units, more until there are last.
 
         The engine fuses what is among the candidates of either index; this is that by definition.
         """

@@ -121,8 +121,9 @@ def test_long_pages_take_no_hits_away(engine: Engine) -> None:
 
 
 def test_a_deeper_search_doubles_the_candidates(engine: Engine) -> None:
-    assert ranking._depth(10) == 200
-    assert ranking._depth(100) == 200
+    assert ranking._depth(10) == 100
+    assert ranking._depth(50) == 100
+    assert ranking._depth(51) == 200
     assert ranking._depth(101) == 400
     assert engine.search(SearchCall("ferry", offset=10_000)).outcome is Outcome.EMPTY
 

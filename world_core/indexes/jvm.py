@@ -27,6 +27,7 @@ LEAST_MB, MOST_MB = 256, 4096
 OPTIONS = (
     "-Xrs",  # leaves SIGINT, SIGTERM and SIGHUP to Python, which stops gracefully
     "-XX:-UsePerfData",  # writes no file under the temporary folder
+    "-XX:+UseSerialGC",  # little stays alive; collecting beside the searches costs as much as they
     "--enable-native-access=ALL-UNNAMED",
     "--sun-misc-unsafe-memory-access=allow",
 )
