@@ -6,7 +6,7 @@ usage: growth.py SHARED [--sizes N ...] [--engine NAME ...] [--lucene-million]
 Passages are splices of two real ones (the documents of ``SHARED/data/ir``), vectors are perturbed
 real ones, both by one seed. Every size gets a dense index of the tier ``auto`` and a lexical index
 of passages; queries are judged queries, encoded one at a time. A hybrid search is all that grows
-with the world: encode, both candidate lists of 200, both scores completed for their union, fusion.
+with the world: encode, both candidate lists, both scores completed for their union, fusion.
 Reading pages and making snippets cost the same for ten hits at any size, and are left out.
 
 All sizes are asked in turn, query by query, so that other work on the machine meets them alike.
@@ -41,9 +41,9 @@ from world_core.encoders.loading import load
 from world_core.fusion import fuse
 from world_core.indexes.dense import DenseIndex, write_dense
 from world_core.indexes.lexical import LexicalIndex, LexicalWriter
+from world_core.ranking import BASE_DEPTH as DEPTH
 from world_core.types import Vectors
 
-DEPTH = 200
 PARTS = ("encode", "lexical", "dense", "complete", "hybrid")
 SETS = ("cacm", "xquad/en")
 BAR = 1.5

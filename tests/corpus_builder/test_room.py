@@ -80,7 +80,7 @@ def test_a_build_whose_inputs_cannot_fit_is_refused(tmp_path: Path) -> None:
         room.check_inputs(recipe(source), tmp_path, 2, machine(disk=50))
     said = str(caught.value)
     assert said.startswith("Building one needs ")
-    assert "of disk (world " in said
+    assert "of disk (work folder " in said
     assert "--out" in said
     assert "--no-plan-check" in said
     room.check_inputs(recipe(source), tmp_path, 2, machine(disk=5000))

@@ -193,6 +193,6 @@ def _fetch_answer(answer: FetchAnswer) -> dict[str, object]:
             "published": times.iso(meta.published),
             "modified": times.iso(meta.modified),
             "valid_from": times.iso(meta.valid_from),
-            "links": [{"url": link.url, "text": link.text} for link in version.links],
+            "links": version.links,  # the writer makes objects of them, field by field
         }
     return body
