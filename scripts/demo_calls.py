@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import socket
 import sys
 import time
 import urllib.error
@@ -14,15 +15,48 @@ PATIENCE = 600.0
 
 
 def main() -> int:
-    """Run the two calls; return 0 when both gave an answer."""
+    """Run the chosen command; return 0 when all is well."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--url", required=True)
-    parser.add_argument("--server-pid", type=int, required=True)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("free", "ask"):
+        commands.add_parser(name).add_argument("port")
+    asked = commands.choices["ask"]
+    asked.add_argument("--server-pid", type=int, required=True)
+    asked.add_argument("--once", choices=("yes", "no"), required=True)
     options = parser.parse_args()
-    if not wait_until_ready(options.url, options.server_pid):
+    try:
+        return is_free(options.port) if options.command == "free" else ask(options)
+    except KeyboardInterrupt:
+        print("\nInterrupted; the same command goes on from here.", file=sys.stderr)
+        return 130
+
+
+def is_free(port: str) -> int:
+    """Return 0 if a server can listen on the port, else 2 after a sentence.
+
+    Asked before a server is started: one that listens there already would be taken for it.
+    """
+    if not port.isascii() or not port.isdigit() or not 0 < int(port) < 1 << 16:
+        print(f"--port needs a number from 1 to 65535, not {port!r}.", file=sys.stderr)
+        return 2
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", int(port)))
+        except OSError as error:
+            print(f"Cannot listen on port {port} ({error.strerror}).", file=sys.stderr)
+            print(f"Try: scripts/demo --port {int(port) % 65535 + 1}", file=sys.stderr)
+            return 2
+    return 0
+
+
+def ask(options: argparse.Namespace) -> int:
+    """Ask the server once over each route and print what to do next; return 0 on success."""
+    url = f"http://127.0.0.1:{options.port}"
+    if not wait_until_ready(url, options.server_pid):
         return 1
-    query = example_query(options.url)
-    found = search(options.url, query)
+    query = example_query(url)
+    found = search(url, query)
     hits = found["organic"]
     print(f"\nSearch (Serper): {query}")
     for hit in hits[:3]:
@@ -30,10 +64,12 @@ def main() -> int:
     if not hits:
         print("  no hits: the demo world does not answer its own canary", file=sys.stderr)
         return 1
-    page = read(options.url, hits[0]["link"])
+    page = read(url, hits[0]["link"])
     print(f"\nFetch (Jina Reader): {hits[0]['link']}")
     print("\n".join(f"  {line}" for line in page.splitlines()[:12]))
-    print(next_steps(options.url))
+    print(next_steps(url))
+    if options.once == "yes":
+        print(f"The server ends now. To serve on: scripts/demo --port {options.port}")
     return 0
 
 
@@ -95,7 +131,8 @@ Look at it:        {url}/
 Serper clients:    SERPER_BASE_URL={url}          any X-API-KEY is accepted on loopback
 Jina Reader:       JINA_BASE_URL={url}            GET {url}/https://...
 Qwen-Agent:        SERPER_URL={url}/search
-Python:            from world_client import WorldClient; WorldClient("{url}")
+Python:            from world_client import SyncWorldClient
+                   SyncWorldClient("{url}").search("...")
 """
 
 

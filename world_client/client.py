@@ -55,6 +55,9 @@ class WorldClient:
         pools: number of connection pools of 16 connections each.
         seed: seed of the waiting times.
         transport: another way to reach the server, see :mod:`world_client.local`.
+
+    Raises:
+        BadRequestError: the address has no ``http://`` or ``https://``.
     """
 
     def __init__(
@@ -67,6 +70,8 @@ class WorldClient:
         seed: int = 0,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
+        if not url.lower().startswith(("http://", "https://")):
+            raise BadRequestError(f"{url!r} is no address: write http:// or https:// in front.")
         self._url = url.rstrip("/")
         self._headers = {"X-API-KEY": key} if key else {}
         self._deadline = deadline

@@ -18,11 +18,16 @@ class SyncWorldClient:
     """Runs a :class:`WorldClient` on an event loop in a thread of its own; safe for many threads.
 
     Args:
-        client: the asynchronous client; it belongs to this object from now on.
+        client: address of the server, such as ``http://127.0.0.1:8000``, or an asynchronous
+            client, which belongs to this object from now on.
+        key: API key for an address; an asynchronous client has its own.
+
+    Raises:
+        BadRequestError: the address has no ``http://`` or ``https://``.
     """
 
-    def __init__(self, client: WorldClient) -> None:
-        self._client = client
+    def __init__(self, client: WorldClient | str, *, key: str = "") -> None:
+        self._client = WorldClient(client, key=key) if isinstance(client, str) else client
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="world-client", daemon=True

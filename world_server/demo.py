@@ -72,8 +72,13 @@ def run(command: Sequence[str]) -> None:
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         }
         subprocess.run(command, check=True, env=environment)  # noqa: S603 - fixed arguments
-    except (OSError, subprocess.CalledProcessError) as error:
+    except subprocess.CalledProcessError as error:
         raise MissingPartError(
-            f"The demo world could not be built: {' '.join(command)!r} failed ({error}).",
-            hint="Install the builder: pip install 'searchworld[builder]'.",
+            f"The demo world could not be built: the builder ended with {error.returncode}.",
+            hint="The lines above say why.",
+        ) from error
+    except OSError as error:
+        raise MissingPartError(
+            f"The builder {command[0]!r} cannot be started ({error}).",
+            hint="Install the project again, with the extra [builder].",
         ) from error

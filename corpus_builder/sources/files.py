@@ -32,14 +32,26 @@ def html_files(root: Path) -> list[HtmlFile]:
     """Return the HTML files below the root by path; linked folders are not entered."""
     found: list[HtmlFile] = []
     real_root = root.resolve()
-    for folder, _, names in os.walk(root, followlinks=False):
-        for name in names:
-            if not name.lower().removesuffix(".gz").endswith(ENDINGS):
-                continue
-            file = Path(folder, name)
+    for file in _files(root):
+        if _is_html(file):
             target = _target(file, real_root) if file.is_symlink() else ""
             found.append(HtmlFile(file.relative_to(root).as_posix(), target))
     return sorted(found, key=lambda file: os.fsencode(file.path))
+
+
+def other_files(root: Path) -> list[str]:
+    """Return the paths below the root of the files that ``html_files`` leaves out, in order."""
+    found = [file.relative_to(root).as_posix() for file in _files(root) if not _is_html(file)]
+    return sorted(found, key=os.fsencode)
+
+
+def _files(root: Path) -> Iterator[Path]:
+    for folder, _, names in os.walk(root, followlinks=False):
+        yield from [Path(folder, name) for name in names]
+
+
+def _is_html(file: Path) -> bool:
+    return file.name.lower().removesuffix(".gz").endswith(ENDINGS)
 
 
 def _target(link: Path, real_root: Path) -> str | None:

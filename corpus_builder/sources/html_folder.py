@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from corpus_builder.capture import Capture, Loss, Shard
 from corpus_builder.errors import BadRecipeError, BadSourceError
@@ -13,6 +13,7 @@ from corpus_builder.sources.files import (
     SHARD_SIZE,
     HtmlFile,
     html_files,
+    other_files,
     quoted,
     read_body,
 )
@@ -21,6 +22,9 @@ from world_core.types import Instant
 from world_core.urls import canonical
 
 KIND = "html"
+
+INDEXES = frozenset({"index.html", "index.htm", "index.xhtml"})
+"""Names of the pages that a server shows for a folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +70,21 @@ class HtmlFolderSource:
         ]
 
     def read(self, shard: Shard) -> Iterator[Capture | Loss]:
-        """Yield a capture or a loss for each file; a link within the folder is a redirect."""
+        """Yield a capture or a loss for each file; a link within the folder is a redirect.
+
+        The address of a folder leads to its index page, as on a server. Files that are not HTML are
+        noted.
+        """
         first = int(shard.arguments["first"])
         for file in html_files(shard.path)[first : first + SHARD_SIZE]:
-            yield _read(shard, file)
+            read = _read(shard, file)
+            yield read
+            if isinstance(read, Capture) and PurePosixPath(file.path).name.lower() in INDEXES:
+                yield _folder(shard, file, read.url)
+        if not first:
+            yield from [
+                Loss(path_text(path), 0, "not HTML", note=True) for path in other_files(shard.path)
+            ]
 
 
 def _read(shard: Shard, file: HtmlFile) -> Capture | Loss:
@@ -83,6 +98,21 @@ def _read(shard: Shard, file: HtmlFile) -> Capture | Loss:
         return Capture(url, time, origin, 0, status=308, location=location, body=b"")
     body, flaw = read_body(shard.path / file.path)
     return Loss(origin, 0, flaw, url) if flaw else Capture(url, time, origin, 0, body=body)
+
+
+def _folder(shard: Shard, file: HtmlFile, index: str) -> Capture:
+    """Return the redirect from the address of a folder to its index page."""
+    folder = str(PurePosixPath(file.path).parent)
+    below = "" if folder == "." else quoted(folder) + "/"
+    return Capture(
+        shard.arguments["base_url"] + below,
+        int(shard.arguments["time"]),
+        path_text(file.path),
+        0,
+        status=308,
+        location=index,
+        body=b"",
+    )
 
 
 def _address(shard: Shard, path: str) -> str:

@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from world_client import (
+    BadRequestError,
     ConnectionFailedError,
     SearchRequest,
     SyncWorldClient,
@@ -64,6 +65,18 @@ def test_every_call_has_its_synchronous_twin(url: str) -> None:
         batch = client.search_batch([SearchRequest(query="c"), SearchRequest(query="d")])
         assert [answer.query for answer in batch] == ["c", "d"]
         assert client.fetch("https://x.example/").outcome == "not_in_world"
+
+
+def test_an_address_is_enough(url: str) -> None:
+    with SyncWorldClient(url, key="k") as client:
+        assert client.search("lighthouse").hits == []
+        assert client.fetch("https://a.example/").outcome == "not_in_world"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:8000", "", "localhost", "ftp://a.example"])
+def test_an_address_without_its_scheme_is_refused(address: str) -> None:
+    with pytest.raises(BadRequestError, match="write http://"):
+        SyncWorldClient(address)
 
 
 def test_many_threads_share_one_client(url: str) -> None:

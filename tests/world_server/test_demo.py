@@ -31,9 +31,16 @@ def test_a_builder_that_makes_no_world_is_found_out(tmp_path: Path) -> None:
         demo.ensure(tmp_path / "demo", build=lambda folder: None)
 
 
-def test_a_failed_command_names_what_to_install() -> None:
-    with pytest.raises(MissingPartError, match=r"searchworld\[builder\]"):
+def test_a_failed_command_leaves_the_reason_to_the_builder() -> None:
+    with pytest.raises(MissingPartError, match="ended with 3") as caught:
         demo.run([sys.executable, "-c", "raise SystemExit(3)"])
+    assert caught.value.hint == "The lines above say why."
+
+
+def test_a_command_that_cannot_start_names_what_to_install(tmp_path: Path) -> None:
+    with pytest.raises(MissingPartError, match=r"cannot be started") as caught:
+        demo.run([str(tmp_path / "nothing")])
+    assert "[builder]" in caught.value.hint
 
 
 def test_the_command_finds_our_modules() -> None:

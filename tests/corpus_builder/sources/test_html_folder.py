@@ -22,14 +22,14 @@ def folder(root: Path, *names: str) -> Path:
 
 
 def test_pages_stand_below_the_base_address(tmp_path: Path) -> None:
-    root = folder(tmp_path, "index.html", "a b/c.htm")
+    root = folder(tmp_path, "first.html", "a b/c.htm")
     captures, losses = read_all(HtmlFolderSource(root, BASE, time=9))
     assert captures == [
         Capture(
             "https://pages.example/docs/a%20b/c.htm", 9, "a b/c.htm", 0, body=page("a b/c.htm")
         ),
         Capture(
-            "https://pages.example/docs/index.html", 9, "index.html", 0, body=page("index.html")
+            "https://pages.example/docs/first.html", 9, "first.html", 0, body=page("first.html")
         ),
     ]
     assert losses == []
@@ -42,7 +42,6 @@ def test_pages_stand_below_the_base_address(tmp_path: Path) -> None:
         ("a.HTM", "a"),
         ("a.xhtml", "a"),
         ("x.y.html", "x.y"),
-        ("index.html", "index"),
         ("html.html", "html"),
     ],
 )
@@ -50,6 +49,39 @@ def test_endings_can_be_left_out(tmp_path: Path, name: str, expected: str) -> No
     source = HtmlFolderSource(folder(tmp_path, name), BASE + "/", strip_ending=True)
     (capture,), _ = read_all(source)
     assert capture.url == f"{BASE}/{expected}"
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "address"),
+    [
+        ("index.html", "index.html", ""),
+        ("a b/Index.HTM", "a%20b/Index.HTM", "a%20b/"),
+        ("a/b/index.xhtml", "a/b/index.xhtml", "a/b/"),
+    ],
+)
+def test_the_address_of_a_folder_leads_to_its_index(
+    tmp_path: Path, name: str, index: str, address: str
+) -> None:
+    captures, losses = read_all(HtmlFolderSource(folder(tmp_path, name), BASE, time=9))
+    assert [(one.url, one.status, one.location) for one in captures] == [
+        (f"{BASE}/{index}", 200, ""),
+        (f"{BASE}/{address}", 308, f"{BASE}/{index}"),
+    ]
+    assert losses == []
+
+
+def test_only_a_page_of_that_name_is_an_index(tmp_path: Path) -> None:
+    captures, _ = read_all(HtmlFolderSource(folder(tmp_path, "myindex.html", "a/x.html"), BASE))
+    assert [one.status for one in captures] == [200, 200]
+
+
+def test_files_of_other_kinds_are_noted(tmp_path: Path) -> None:
+    root = folder(tmp_path, "page.html", "style.css", "a/b.pdf", "README")
+    captures, losses = read_all(HtmlFolderSource(root, BASE))
+    assert len(captures) == 1
+    assert losses == [
+        Loss(name, 0, "not HTML", note=True) for name in ("README", "a/b.pdf", "style.css")
+    ]
 
 
 def test_packed_files_have_the_address_of_the_page(tmp_path: Path) -> None:
