@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
+import socket
 import time
 from collections.abc import Iterator
 
@@ -20,6 +22,13 @@ def strict() -> Iterator[Process]:
         delay=0.3, head_s=0.4, body_s=0.4, head_limit=4096, body_limit=1 << 20, max_running=1,
         queue_limit=0,
     ) as server:  # fmt: skip
+        yield server
+
+
+@pytest.fixture(scope="module")
+def roomy() -> Iterator[Process]:
+    """A server with the limits of the settings."""
+    with stub_process(delay=0.0) as server:
         yield server
 
 
@@ -49,6 +58,54 @@ def test_a_large_head_is_431(strict: Process) -> None:
             for _ in range(100):
                 connection.sendall(b"x" * 1000)
         assert answer(connection).startswith(b"HTTP/1.1 431")
+
+
+def sent_in(server: Process, request: bytes, size: int) -> bytes:
+    """Send a request in pieces of a size, each in a packet of its own, and return the answer."""
+    with connect(server) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with contextlib.suppress(OSError):
+            for start in range(0, len(request), size):
+                connection.sendall(request[start : start + size])
+                time.sleep(0.002)
+        with contextlib.suppress(ConnectionError):
+            return answer(connection)
+    return b""
+
+
+@pytest.mark.parametrize("size", [100, 1000, 4097, 6000, 1 << 20])
+def test_a_head_over_the_limit_is_431_however_it_is_cut(strict: Process, size: int) -> None:
+    line = b"GET /health HTTP/1.1\r\n"
+    padded = b"Host: x\r\nX-Large: %s\r\n\r\n"
+    room = 4096 - len(line) - len(padded % b"")
+    fits, large = (line + padded % (b"x" * count) for count in (room, room + 1))
+
+    assert sent_in(strict, fits, size).startswith(b"HTTP/1.1 200")
+    assert sent_in(strict, large, size).startswith(b"HTTP/1.1 431")
+
+
+@pytest.mark.parametrize("cut", range(1, 5))
+def test_a_body_is_no_part_of_the_head_wherever_they_are_cut(strict: Process, cut: int) -> None:
+    question = json.dumps({"q": "ferry", "num": 1, "pad": "x" * 9000}).encode()
+    head = b"POST /search HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(question)
+    with connect(strict) as connection:
+        for _ in range(2):
+            connection.sendall(head[:-cut])
+            time.sleep(0.02)
+            connection.sendall(head[-cut:] + question)
+            assert answer(connection).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [(b"a" * 60_000, b"200"), (b"a" * 66_000, b"414"), ("é".encode() * 12_000, b"414")],
+)
+def test_a_request_line_that_the_parser_would_refuse_is_414(
+    roomy: Process, query: bytes, status: bytes
+) -> None:
+    request = b"GET /search?num=1&q=" + query + HEAD
+    for size in (5000, 1 << 20):
+        assert sent_in(roomy, request, size).startswith(b"HTTP/1.1 " + status)
 
 
 @pytest.mark.parametrize(

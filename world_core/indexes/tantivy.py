@@ -39,6 +39,9 @@ IN_DISJUNCTION, IN_WORLD, IN_SET, IN_RANKING = 5.0, 0.12, 0.6, 1.0
 CHUNK = 65_536
 """Unit numbers read back at a time when a new index is verified."""
 
+PANIC = "PanicException"
+"""Name of the class that Rust's panics have in Python; no module exports it."""
+
 
 class _Queries:
     """Builds tantivy queries out of clauses and unit numbers."""
@@ -189,9 +192,15 @@ class TantivyIndex(AskedIndex[tantivy.Searcher]):
         try:
             yield searcher
         except ValueError as error:
-            raise IndexFailedError(
-                f"tantivy failed while {task} in {self._folder}: {error}."
-            ) from error
+            raise self._failed(task, error) from error
+        except BaseException as error:
+            # What damaged files make of Rust code is an exception beside ``Exception``.
+            if type(error).__name__ != PANIC:
+                raise
+            raise self._failed(task, error) from error
+
+    def _failed(self, task: str, error: BaseException) -> IndexFailedError:
+        return IndexFailedError(f"tantivy failed while {task} in {self._folder}: {error}.")
 
     def _best(
         self, searcher: tantivy.Searcher, plan: Plan, k: int, allowed: Bitmap | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -212,3 +213,26 @@ def test_an_index_of_two_segments_is_refused(tmp_path: Path) -> None:
 
 def test_the_writer_names_its_engine(tmp_path: Path, index: TantivyIndex) -> None:
     assert TantivyWriter(tmp_path / "index", ["body"]).engine == index.engine == "tantivy-0.27.0"
+
+
+def test_files_damaged_under_an_open_index_fail_by_name(folder: Path, tmp_path: Path) -> None:
+    copied = Path(shutil.copytree(folder, tmp_path / "damaged"))
+    opened = TantivyIndex.open(copied)
+    source = random.Random(5)
+    for file in sorted(copied.iterdir()):
+        data = bytearray(file.read_bytes())
+        for place in source.sample(range(len(data)), min(300, len(data))):
+            data[place] ^= 0xFF
+        with file.open("r+b") as there:
+            there.write(data)
+
+    failures = []
+    for _ in range(60):
+        try:
+            opened.search(cases.random_query(source), 10)
+        except IndexFailedError as error:
+            failures.append(error.sentence)
+
+    assert failures
+    assert all(str(copied) in sentence for sentence in failures)
+    opened.close()
