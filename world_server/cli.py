@@ -183,7 +183,7 @@ def _add_settings(parser: argparse.ArgumentParser, run: object) -> None:
     for row in table():
         if not row.flag.startswith("--"):
             continue
-        text = f"{row.meaning} (default: {row.default or 'none'})".replace("%", "%%")
+        text = f"{row.meaning} (default: {row.default or 'empty'})".replace("%", "%%")
         if row.kind == "bool":
             group.add_argument(
                 row.flag, action=argparse.BooleanOptionalAction, default=None, help=text

@@ -102,7 +102,8 @@ class Settings:
     reranker: str = _setting(
         "",
         "What orders the first pages of hybrid searches anew: KIND or KIND:MODEL, such as"
-        " flag:BAAI/bge-reranker-v2-m3; none for nothing; empty for what each world names.",
+        " flag:BAAI/bge-reranker-v2-m3; the word none turns it off; empty takes what each world"
+        " names.",
     )
     rerank_top: int = _setting(
         0, "Pages the reranker orders anew; 0 takes the world's number, or 20.", low=0, high=200

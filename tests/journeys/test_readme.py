@@ -18,6 +18,7 @@ from tests.journeys.processes import current
 from tests.support import RunningServer, running_server
 
 SITE = "https://pages.example"
+ADDRESS = "http://127.0.0.1:8000"
 PAGES = {
     "ferry": "The ferry between the two harbours of Norrvik leaves at 07:10 on working days.",
     "lighthouse": "The old lighthouse at Skarholm was built in 1874 and automated in 1969.",
@@ -26,9 +27,9 @@ PAGES = {
 
 
 def block(heading: str) -> list[str]:
-    """Return the commands of the code block below a heading of the README."""
+    """Return the lines of the first code block below a heading of the README."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    found = re.search(rf"## {heading}\n.*?```\n(.*?)```", text, re.DOTALL)
+    found = re.search(rf"## {heading}\n.*?```(?:python)?\n(.*?)```", text, re.DOTALL)
     assert found is not None, heading
     return found[1].splitlines()
 
@@ -85,10 +86,10 @@ def ask_as_the_table_says(server: RunningServer) -> None:
     assert PAGES["ferry"] in text
 
 
-@pytest.mark.java
-def test_from_a_crawl_to_a_search_answer(folder: Path) -> None:
+@pytest.mark.parametrize("engine", ["tantivy", pytest.param("lucene", marks=[pytest.mark.java])])
+def test_from_a_crawl_to_a_search_answer(folder: Path, engine: str) -> None:
     build, serve = block("Serve your own pages")
-    said = run(build, folder)
+    said = run(build.replace("tantivy", engine), folder)
     assert "3 pages" in said
     words = shlex.split(serve)
     assert words[0] == ".venv/bin/world-server"
@@ -99,6 +100,9 @@ def test_from_a_crawl_to_a_search_answer(folder: Path) -> None:
         client = f".venv/bin/world-client --url {server.url}"
         answer = json.loads(run(f"{client} search 'reading room' --count 1", folder))
         assert [hit["url"] for hit in answer["hits"]] == [f"{SITE}/library"]
+        example = block("Point an agent at it")
+        (folder / "example.py").write_text("\n".join(example).replace(ADDRESS, server.url))
+        assert f"{SITE}/" in run(f"{sys.executable} example.py", folder)
         page = json.loads(run(f"{client} fetch {SITE}/library", folder))
         assert page["outcome"] == "ok"
         assert page["links"] == [{"url": f"{SITE}/ferry", "text": "To the ferry"}]
@@ -107,7 +111,7 @@ def test_from_a_crawl_to_a_search_answer(folder: Path) -> None:
 @pytest.mark.slow
 def test_a_world_is_handed_on_as_one_file(folder: Path) -> None:
     build, serve = block("Serve your own pages")
-    run(f"{build} --lexical tantivy", folder)
+    run(build, folder)
     facts = json.loads(run(".venv/bin/corpus-builder inspect worlds/mine --json", folder))
     assert facts["name"] == "mine"
     assert facts["counts"]["pages"] == len(PAGES)
