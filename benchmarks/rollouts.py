@@ -4,24 +4,26 @@ usage:
     python -m benchmarks.rollouts WORLD [--rate 120] [--minutes 10]    a fixed rate of calls
     python -m benchmarks.rollouts WORLD --soak [--share 0.7] [--minutes 30]
 
-As many simulated rollouts run as give the rate with their think times; each waits for its answers
-before it thinks again, as agents do. Every call ends in an outcome; what is no outcome of the
-contract is counted as untyped, and there must be none. ``--soak`` first finds the best rate with
-rollouts that never think, then holds a share of it: the p95 of the last five minutes may be 1.2
-times that of the first five, and the server's own memory must stay flat.
+As many simulated rollouts run as give the rate with their think times, and after a period that
+fell short as many more as it lacked; each waits for its answers before it thinks again, as agents
+do. Every call ends in an outcome; what is no outcome of the contract is counted as untyped, and
+there must be none. ``--soak`` first finds the best rate with rollouts that never think, then holds
+a share of it: the p95 of the last five minutes may be 1.2 times that of the first five, and the
+server's own memory must stay flat.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import math
 import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,7 @@ RATE_BAR = 0.97
 TAIL_BAR = 1.2
 MEMORY_BAR = 1.05
 EDGE = 5
+MOST_MORE = 0.1
 MIB = 1 << 20
 
 
@@ -155,15 +158,19 @@ async def run(
     count = max(1, round(rate * think_s / make.calls_a_turn)) if think_s else PROBE_ROLLOUTS
     record = Record(period_s)
     end = record.started + seconds
-    async with WorldClient(server.address) as client:
-        watching = asyncio.create_task(watch(server, record, end, printed=printed))
-        await asyncio.gather(
-            *(
-                one(client, make.rollout(number, think_s), record, end, think_s)
-                for number in range(count)
-            )
-        )
-        await watching
+    async with WorldClient(server.address) as client, asyncio.TaskGroup() as group:
+        numbers = itertools.count()
+
+        def start(more: int) -> None:
+            for number in itertools.islice(numbers, more):
+                group.create_task(one(client, make.rollout(number, think_s), record, end, think_s))
+
+        def top_up(got: float) -> None:
+            if think_s and 0 < got < rate:
+                start(round(min(rate / got - 1, MOST_MORE) * count))
+
+        start(count)
+        group.create_task(watch(server, record, end, top_up, printed=printed))
     return record
 
 
@@ -216,8 +223,10 @@ async def timed(call: Awaitable[Sequence[str]], calls: int, record: Record) -> N
     period.outcomes.update(outcomes)
 
 
-async def watch(server: Server, record: Record, end: float, *, printed: bool) -> None:
-    """Note the server's memory at the end of each period, and print the period."""
+async def watch(
+    server: Server, record: Record, end: float, ended: Callable[[float], None], *, printed: bool
+) -> None:
+    """Note the server's memory at the end of each period, print the period, and tell its rate."""
     number = 0
     while (now := time.perf_counter()) < end:
         due = record.started + (number + 1) * record.length_s
@@ -227,6 +236,7 @@ async def watch(server: Server, record: Record, end: float, *, printed: bool) ->
         period.memory = await asyncio.to_thread(server.memory)
         if printed:
             print_period(number, period, min(record.length_s, end - due + record.length_s))
+        ended(len(period.seconds) / record.length_s)
         number += 1
 
 

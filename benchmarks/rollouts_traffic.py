@@ -103,12 +103,19 @@ class Rollout:
     visited: list[str] = field(default_factory=list)
 
     def steps(self) -> Iterator[Step]:
-        """Yield what it does, for ever; tell it with ``found`` what a search gave."""
+        """Yield what it does, for ever; tell it with ``found`` what a search gave.
+
+        The first case is entered at any of its turns, as of a run that has been going on: cases
+        begin with searches, and if all rollouts began with one they would stay in step.
+        """
+        case = self.source.choice(self.source.choice(self.files))
+        turns = case[self.source.randrange(len(case)) :]
         while True:
             self.seen.clear()
             self.visited.clear()
-            for turn in self.source.choice(self.source.choice(self.files)):
+            for turn in turns:
                 yield self._step(turn)
+            turns = self.source.choice(self.source.choice(self.files))
 
     def found(self, urls: Sequence[str]) -> None:
         """Remember the results of a search."""
