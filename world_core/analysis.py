@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 import Stemmer
 
 from world_core.errors import BadInputError
+from world_core.scripts import PAIRED, PAIRED_RUN, SIMPLE_RUN, UNIT
 from world_core.types import LexicalField, LexicalQuery
 
 RULES: Final = 1
@@ -82,31 +83,6 @@ _SNOWBALL: Final[Mapping[str, str]] = {
     "yi": "yiddish",
 }
 
-# Letters and marks of scripts without spaces between words; their digits are words like any other.
-_PAIRED: Final = (
-    "\u0e01-\u0e4e\u0e81-\u0ece\u0edc-\u0edf"  # Thai, Lao
-    "\u1000-\u103f\u1050-\u108f\u109a-\u109d\uaa60-\uaa7f"  # Burmese
-    "\u1780-\u17d3\u17d7\u17dc\u17dd"  # Khmer
-    "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb\uffa0-\uffdc"  # Hangul
-    "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
-    "\u3041-\u3096\u3099\u309a\u309d-\u309f\u31f0-\u31ff"  # Hiragana
-    "\u30a1-\u30fa\u30fc-\u30ff\uff66-\uff9f\U0001b000-\U0001b16f"  # Katakana, kana of plane 1
-)
-_PAIRED_RUN: Final = re.compile(f"[{_PAIRED}]+")
-# Runs in which every character stands for itself: NFKC leaves it alone, no mark joins it.
-_SIMPLE_RUN: Final = re.compile(
-    "[\u3005\u3041-\u3096\u30a1-\u30fa\u30fc\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+"
-)
-# What a reader takes for one character: a syllable of jamo, half-width kana with its voicing mark,
-# or a character with the marks behind it.
-_UNIT: Final = re.compile(
-    "[\u1100-\u115f\ua960-\ua97c]+[\u1160-\u11a7\ud7b0-\ud7c6]*[\u11a8-\u11ff\ud7cb-\ud7fb]*"
-    "|[\uff66-\uff9d][\uff9e\uff9f]"
-    "|.[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece"
-    "\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d"
-    "\u108f\u109a-\u109d\u17b4-\u17d3\u17dd\u3099\u309a]*",
-    re.DOTALL,
-)
 # Marks that a reader may leave out. Marks of Indic and other scripts are vowels and stay.
 _DIACRITICS: Final = re.compile(
     "[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
@@ -284,7 +260,7 @@ class Analyzer:
         if text.isascii():
             words = _ASCII_WORD.findall(text.lower())
             return words, words
-        if _PAIRED_RUN.search(text) is None:
+        if PAIRED_RUN.search(text) is None:
             words = self._patterns.word.findall(text)
             return words, _known(self._fold, words)
         words, terms = [], []
@@ -349,7 +325,7 @@ def _fold(word: str, patterns: _Patterns) -> str:
 
 def _pairs(run: str, start: int) -> Iterator[Token]:
     """Yield the pairs of a run of a paired script; the run begins at ``start`` of the text."""
-    if _SIMPLE_RUN.fullmatch(run):
+    if SIMPLE_RUN.fullmatch(run):
         if len(run) == 1:
             yield Token(run, start, start + 1)
         for at in range(len(run) - 1):
@@ -361,7 +337,7 @@ def _pairs(run: str, start: int) -> Iterator[Token]:
             start + unit.start(),
             start + unit.end(),
         )
-        for unit in _UNIT.finditer(run)
+        for unit in UNIT.finditer(run)
     ]
     if len(units) == 1:
         yield units[0]
@@ -373,7 +349,7 @@ def _pairs(run: str, start: int) -> Iterator[Token]:
 def _patterns() -> _Patterns:
     """Compile the classes of this Python's Unicode tables; takes some tens of milliseconds."""
     plane = "".join(map(chr, range(0x10000)))
-    paired = set("".join(_PAIRED_RUN.findall(plane)))
+    paired = set("".join(PAIRED_RUN.findall(plane)))
     inside = [
         character
         for character in plane
@@ -383,7 +359,7 @@ def _patterns() -> _Patterns:
     word = f"([{words}{_SOFT_HYPHEN}{_ASTRAL}]{{1,{TERM_LIMIT}}})[{words}{_SOFT_HYPHEN}{_ASTRAL}]*"
     return _Patterns(
         word=re.compile(word),
-        token=re.compile(f"{word}|([{_PAIRED}]+)"),
+        token=re.compile(f"{word}|([{PAIRED}]+)"),
         foreign=re.compile(f"[^{_character_class(inside)}{_ASTRAL}]+"),
     )
 
