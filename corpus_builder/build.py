@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,6 +24,7 @@ from corpus_builder.lexical_stage import (
     write_lexical,
 )
 from corpus_builder.models import Models
+from corpus_builder.near_stage import FILES, PASSES, Near, near_stage
 from corpus_builder.passage_blocks import Blocks, write_blocks
 from corpus_builder.progress import Progress
 from corpus_builder.questions_file import AsksQuestions, write_questions
@@ -58,7 +57,7 @@ TOLD = frozenset({LOOP, NOWHERE, SAME_TIME})
 
 NO_CLOCK = "world clock is 1970-01-01: give --clock"
 
-FORMAT = 3
+FORMAT = 4
 """Raised when the output of the snapshot or a later stage changes for equal input."""
 
 
@@ -116,7 +115,8 @@ class _Run:
         if self.options.plan_check:
             work, counts = self.workspace.folder, (snapshot.versions, blocks.passages)
             room.check_indexes(self.recipe, work, *counts)
-        tables = self._tables(snapshot, blocks, digest)
+        near = self._near(snapshot, digest)
+        tables = self._tables(snapshot, blocks, near, digest)
         self._lexical(snapshot, blocks)
         dense = self._dense(blocks, digest)
         sparse = self._sparse(blocks, digest)
@@ -207,10 +207,19 @@ class _Run:
         kill_point("passages")
         return blocks
 
-    def _tables(self, snapshot: Snapshot, blocks: Blocks, input_digest: str) -> Facts:
+    def _near(self, snapshot: Snapshot, input_digest: str) -> Near:
+        recipe, workers = self.recipe.near, self.options.workers
+        with self._stage("near", "steps", PASSES * snapshot.versions) as stage:
+            tell = self._teller(stage)
+            near = near_stage(self.workspace, input_digest, recipe, workers=workers, tell=tell)
+            stage.taken = stage.given = snapshot.versions
+        self.report.near = near.counts
+        return near
+
+    def _tables(self, snapshot: Snapshot, blocks: Blocks, near: Near, input_digest: str) -> Facts:
         content = self.models.content_part(self.recipe)
         encoder_id = self.models.encoder_id
-        digest = digest_of(FORMAT, input_digest, blocks.digest, content, encoder_id)
+        digest = digest_of(FORMAT, input_digest, blocks.digest, content, encoder_id, near.digest)
         with self._stage("tables", "pages", snapshot.pages) as stage:
 
             def produce(folder: Path) -> Facts:
@@ -221,6 +230,7 @@ class _Run:
                     languages=sorted(snapshot.languages),
                     recipe=content,
                     encoder_id=encoder_id,
+                    groups=near.group_column(snapshot.versions),
                 )
                 self._teller(stage)(snapshot.pages)
                 return {"world_id": world_id}
@@ -312,18 +322,9 @@ class _Run:
         return facts
 
     def _assemble(self) -> Path:
-        """Link the files of the stages into one folder; cheap to do again after a kill."""
-        folder = self.workspace.folder / "world"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        for stage in ("tables", "lexical", "dense", "sparse"):
-            root = self.workspace.folder / stage
-            for path in sorted(root.rglob("*")):
-                target = folder / path.relative_to(root)
-                if path.is_dir():
-                    target.mkdir(exist_ok=True)
-                else:
-                    os.link(path, target)
+        """Put the files of the stages into one folder; cheap to do again after a kill."""
+        stages = ("tables", f"near/{FILES}", "lexical", "dense", "sparse")
+        folder = self.workspace.assembled(stages)
         text = recipe_dump.dump(self.recipe)
         (folder / "recipe.toml").write_text(text, encoding="utf-8", newline="\n")
         kill_point("assembled")

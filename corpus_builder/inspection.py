@@ -11,6 +11,7 @@ import numpy as np
 from corpus_builder import publish
 from world_core import manifest as manifests
 from world_core.manifest import Manifest
+from world_core.near import NearFile
 from world_core.types import Instant
 from world_core.views import UNKNOWN, Columns
 
@@ -41,6 +42,7 @@ def inspect(world: Path) -> dict[str, object]:
         "languages": _languages(manifest, columns),
         "hosts": _hosts(columns),
         "host_count": len(columns.hosts),
+        "near": _near(NearFile.open(folder), columns),
         "lexical": manifest.lexical.model_dump(),
         "dense": manifest.dense.model_dump() if manifest.dense else None,
         "sparse": manifest.sparse.model_dump() if manifest.sparse else None,
@@ -94,6 +96,13 @@ def _hosts(columns: Columns) -> dict[str, int]:
     _, firsts = np.unique(columns.version_page, return_index=True)
     counts = Counter(columns.hosts[number] for number in columns.host[firsts].tolist())
     return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_HOSTS])
+
+
+def _near(near: NearFile, columns: Columns) -> dict[str, object] | None:
+    if not near.version_count:
+        return None
+    grouped = int(np.count_nonzero(columns.group >= 0))
+    return {"pairs": near.pair_count, "held": near.held_count, "in_groups": grouped}
 
 
 def _published(columns: Columns) -> dict[str, object]:

@@ -34,7 +34,7 @@ RATIO_FROM = 16 * 1024 * 1024
 """Bytes below which the ratio is not looked at: small files of zeros are no bomb."""
 
 TOP_FILES = frozenset({"recipe.toml", "pages.sqlite", "passages.bin", "questions.jsonl"})
-FOLDERS = frozenset({"columns", "sitelinks", "lexical", "dense", "sparse"})
+FOLDERS = frozenset({"columns", "near", "sitelinks", "lexical", "dense", "sparse"})
 _BLOCK = 1 << 20
 _HINT = "Get the file again from where it was packed."
 

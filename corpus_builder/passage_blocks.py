@@ -7,15 +7,14 @@ marker; the blocks are joined afterwards, so the number of processes leaves no t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from corpus_builder.errors import StageFailedError
 from corpus_builder.recipe import PassagesRecipe
 from corpus_builder.rows import read_rows, write_rows
 from corpus_builder.snapshot import read_pages
-from corpus_builder.workers import Tell, run_tasks
+from corpus_builder.workers import Tell, run_tasks, second_chance
 from corpus_builder.workspace import digest_of, kill_point, sync, write_durably
 from world_core.analysis import Analyzer
 from world_core.passages import PassageWriter, cut
@@ -23,8 +22,6 @@ from world_core.types import VersionRecord
 
 FORMAT = 2
 """Raised when the output of equal pages and settings changes."""
-
-DEATHS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +102,9 @@ def write_blocks(
         )
         version += versions
     waiting = [task for task in tasks if _outcome(task) is None]
-    for _ in run_tasks(write_block, waiting, workers=workers, died=_second_chance(), tell=tell):
+    for _ in run_tasks(
+        write_block, waiting, workers=workers, died=second_chance("passages"), tell=tell
+    ):
         kill_point("block")
     kept = {path for task in tasks for path in (task.passage_file, task.term_file, task.marker)}
     for path in sorted(set(folder.iterdir()) - kept):
@@ -171,18 +170,3 @@ def _outcome(task: BlockTask) -> int | None:
         return None
     saved = json.loads(task.marker.read_text("utf-8"))
     return int(saved["passages"]) if saved["digest"] == task.digest else None
-
-
-def _second_chance() -> Callable[[BlockTask, int], BlockTask]:
-    deaths: dict[int, int] = {}
-
-    def died(task: BlockTask, code: int) -> BlockTask:
-        deaths[task.number] = deaths.get(task.number, 0) + 1
-        if deaths[task.number] >= DEATHS:
-            raise StageFailedError(
-                f"A process died twice (exit code {code}) at block {task.number} of the passages.",
-                hint="Free memory or give fewer --workers, then run the same command again.",
-            )
-        return task
-
-    return died

@@ -57,6 +57,13 @@ class SnapshotRecipe:
 
 
 @dataclass(frozen=True, slots=True)
+class NearRecipe:
+    """From which share of its shingles on a text counts as contained in another; 0: never."""
+
+    least: float = 0.6
+
+
+@dataclass(frozen=True, slots=True)
 class PassagesRecipe:
     """Characters a passage aims at, and may have at most."""
 
@@ -177,6 +184,7 @@ class Recipe:
     sources: tuple[SourceRecipe, ...]
     extract: ExtractRecipe = field(default_factory=ExtractRecipe)
     snapshot: SnapshotRecipe = field(default_factory=SnapshotRecipe)
+    near: NearRecipe = field(default_factory=NearRecipe)
     passages: PassagesRecipe = field(default_factory=PassagesRecipe)
     lexical: LexicalRecipe = field(default_factory=LexicalRecipe)
     dense: DenseRecipe | None = None
@@ -209,7 +217,9 @@ class Recipe:
             "fusion": {"weight": self.fusion_weight},
             "clock": self.clock,
         }
-        # Only where they are named, so that they change no other world's id.
+        # Only where they are given, so that they change no other world's id.
+        if self.near.least:
+            part["near"] = {"least": self.near.least}
         if self.sparse is not None:
             part["sparse"] = {
                 "encoder": sparse_id,

@@ -30,6 +30,7 @@ def dump(recipe: Recipe) -> str:
     part = recipe.content_part()
     lines += ["", "[extract]", *_entries(asdict(recipe.extract))]
     lines += ["", "[snapshot]", *_entries(part["snapshot"])]
+    lines += ["", "[near]", *_entries(asdict(recipe.near))]
     lines += ["", "[passages]", *_entries(part["passages"])]
     lines += ["", "[lexical]", *_entries(_lexical_entries(recipe.lexical))]
     if weights := recipe.lexical.field_weights:

@@ -18,6 +18,7 @@ from corpus_builder.recipe import (
     ExpansionRecipe,
     ExtractRecipe,
     LexicalRecipe,
+    NearRecipe,
     PassagesRecipe,
     Recipe,
     RerankerRecipe,
@@ -31,6 +32,9 @@ from world_core.manifest import check_name
 from world_core.manifest_options import DEFAULT_TOP, MOST_RERANKED
 from world_core.types import Instant
 from world_core.weighing import LONG_QUERY
+
+LEAST = (0.3, 0.9)
+"""Shares that are measured: a sample finds no fewer, a duplicate group needs no more."""
 
 HINT = "See docs/recipes.md, or print a shipped one: corpus-builder recipes NAME"
 Table = dict[str, object]
@@ -97,6 +101,7 @@ def parse(text: str, *, base: Path, origin: str, inputs: bool = True) -> Recipe:
         sources=tuple(_source(entry, base) for entry in reader.tables("sources")),
         extract=_extract(reader.table("extract")),
         snapshot=_snapshot(reader.table("snapshot")),
+        near=_near(reader.table("near"), NearRecipe().least if inputs else 0.0),
         passages=_passages(reader.table("passages")),
         lexical=_lexical(reader.table("lexical"), LONG_QUERY if inputs else 0),
         dense=dense,
@@ -214,6 +219,14 @@ def _snapshot(reader: _Reader) -> SnapshotRecipe:
     snapshot = SnapshotRecipe(reader.choice("exact_duplicates", "auto", ("auto", "alias", "keep")))
     reader.finish()
     return snapshot
+
+
+def _near(reader: _Reader, least: float) -> NearRecipe:
+    near = NearRecipe(reader.number("least", least, 0.0, LEAST[1]))
+    if 0.0 < near.least < LEAST[0]:
+        raise reader.bad("least", near.least, f"must be 0 or lie between {LEAST[0]} and {LEAST[1]}")
+    reader.finish()
+    return near
 
 
 def _passages(reader: _Reader) -> PassagesRecipe:

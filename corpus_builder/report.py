@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import resource
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -50,7 +51,10 @@ class StageReport:
 
 @dataclass(slots=True)
 class Report:
-    """A finished build. ``losses`` and ``notes`` count by reason, ``listed`` are the first."""
+    """A finished build. ``losses`` and ``notes`` count by reason, ``listed`` are the first.
+
+    ``near`` are the counts of ``near_stage.Near``, empty if no near-duplicates were sought.
+    """
 
     name: str
     world_id: str = ""
@@ -59,6 +63,7 @@ class Report:
     losses: dict[str, int] = field(default_factory=dict)
     notes: dict[str, int] = field(default_factory=dict)
     listed: list[Loss] = field(default_factory=list)
+    near: Mapping[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     bytes_by_part: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
@@ -84,6 +89,7 @@ class Report:
             ],
             "losses": dict(sorted(self.losses.items())),
             "notes": dict(sorted(self.notes.items())),
+            "near": dict(self.near),
             "listed": [asdict(loss) for loss in self.listed[:LISTED_LOSSES]],
             "bytes": size,
             "bytes_by_part": self.bytes_by_part,
@@ -105,6 +111,11 @@ class Report:
             ", ".join(f"{counts.get(key, 0):,} {key}" for key in ("pages", "versions", "passages")),
             f"Folder: {self.folder}",
         ]
+        if self.near:
+            lines.append(
+                "Near-duplicates: {pairs:,} pairs, {held:,} versions whose text others contain, "
+                "{skipped:,} shingles too frequent to look for".format(**self.near)
+            )
         for title, table in (("Lost", self.losses), ("Noted", self.notes)):
             for reason, count in sorted(table.items()):
                 lines.append(f"{title}: {count:,} x {reason}")

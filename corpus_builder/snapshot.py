@@ -181,6 +181,13 @@ def read_pages(blocks: Iterable[Path]) -> Iterator[PageRecord]:
                 yield page_from(row)
 
 
+def read_texts(block: Path) -> Iterator[list[str]]:
+    """Yield the texts of the versions of each page of a block, in the order of ``read_pages``."""
+    for row in read_rows(block):
+        if isinstance(row, dict) and isinstance(versions := row["versions"], list):
+            yield [version["text"] for version in versions]
+
+
 def read_dead_links(folder: Path) -> Iterator[DeadLink]:
     """Yield the dead links of a snapshot in ascending key."""
     for row in read_rows(folder / "dead.jsonl.zst"):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from corpus_builder.passage_blocks import Blocks
 from corpus_builder.site_links import PageNumbers, choose_sitelinks
@@ -42,7 +43,7 @@ class _Lists:
             self.language.append(languages[version.language])
             self.host.append(host)
 
-    def columns(self, passage_version: Sequence[int]) -> Columns:
+    def columns(self, passage_version: Sequence[int], groups: NDArray[np.int32]) -> Columns:
         hosts = sorted(set(self.host))
         places = {host: place for place, host in enumerate(hosts)}
         return Columns(
@@ -52,7 +53,7 @@ class _Lists:
             published=np.array(self.published, np.int64),
             language=np.array(self.language, np.int16),
             host=np.array([places[host] for host in self.host], np.int32),
-            group=np.full(len(self.page), -1, np.int32),
+            group=groups,
             passage_version=np.array(passage_version, np.int32),
             hosts=tuple(hosts),
         )
@@ -66,6 +67,7 @@ def write_tables(
     languages: Sequence[str],
     recipe: Mapping[str, object],
     encoder_id: str,
+    groups: NDArray[np.int32],
 ) -> str:
     """Write ``pages.sqlite``, ``passages.bin``, columns and sitelinks; return the world id.
 
@@ -76,6 +78,7 @@ def write_tables(
         languages: all languages of the world, sorted.
         recipe: the content-determining part of the recipe.
         encoder_id: "" for a world without vectors.
+        groups: duplicate group of each version, -1 for none.
 
     Raises:
         WorldError: a file cannot be written, or the pages contradict each other.
@@ -102,7 +105,7 @@ def write_tables(
             digest.passage(version, passages.span(number))
     finally:
         passages.close()
-    lists.columns(versions).write(folder)
+    lists.columns(versions, groups).write(folder)
     write_sitelinks(folder, choose_sitelinks(read_pages(blocks_of(snapshot)), known))
     return digest.hexdigest()
 

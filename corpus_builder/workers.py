@@ -14,15 +14,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from corpus_builder.errors import BuilderError
+from corpus_builder.errors import BuilderError, StageFailedError
 from world_core.errors import WorldError
 
 T = TypeVar("T")
 R = TypeVar("R")
 Tell = Callable[[int], None]
 """Called by a task with the number of things it has done since the last call."""
+
+DEATHS = 2
 
 KNOWN_ERRORS = (BuilderError, WorldError, OSError, MemoryError)
 
@@ -61,6 +63,33 @@ def run_tasks(
         yield from pool.results()
     finally:
         pool.stop()
+
+
+class Numbered(Protocol):
+    """A task with a place among the others."""
+
+    @property
+    def number(self) -> int:
+        """Its place."""
+
+
+N = TypeVar("N", bound=Numbered)
+
+
+def second_chance(stage: str) -> Callable[[N, int], N]:
+    """Return what runs a task once more when its process died, and gives up the second time."""
+    deaths: dict[int, int] = {}
+
+    def died(task: N, code: int) -> N:
+        deaths[task.number] = deaths.get(task.number, 0) + 1
+        if deaths[task.number] >= DEATHS:
+            raise StageFailedError(
+                f"A process died twice (exit code {code}) at block {task.number} of the {stage}.",
+                hint="Free memory or give fewer --workers, then run the same command again.",
+            )
+        return task
+
+    return died
 
 
 class _Pool(Generic[T, R]):

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -142,6 +142,24 @@ class Workspace:
         """Remove a stage's marker and outputs."""
         self._marker(stage).unlink(missing_ok=True)
         shutil.rmtree(self.folder / stage, ignore_errors=True)
+
+    def assembled(self, stages: Sequence[str]) -> Path:
+        """Link the files of the stages into the new folder ``world``, and return it.
+
+        A stage is named by the folder that stands for the world's. It is cheap to do again.
+        """
+        folder = self.folder / "world"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        for stage in stages:
+            root = self.folder / stage
+            for path in sorted(root.rglob("*")):
+                target = folder / path.relative_to(root)
+                if path.is_dir():
+                    target.mkdir(exist_ok=True)
+                else:
+                    os.link(path, target)
+        return folder
 
     def remove(self) -> None:
         """Remove the work folder; the build is published."""

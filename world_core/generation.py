@@ -22,6 +22,7 @@ from world_core.indexes.lexical import LexicalIndex
 from world_core.indexes.sparse import SparseIndex
 from world_core.manifest import Manifest
 from world_core.manifest_options import RerankerSettings
+from world_core.near import NearFile
 from world_core.pages import PageStore
 from world_core.passages import PassageFile
 from world_core.rerankers.base import Reranker
@@ -55,6 +56,7 @@ class Generation:
     sparse_encoder: SparseEncoder | None = None
     reranker: Reranker | None = None
     rerank_top: int = 0
+    near: NearFile = field(default_factory=NearFile.unknown)
     holder_counts: HolderCounts = field(init=False)
 
     def __post_init__(self) -> None:
@@ -95,7 +97,6 @@ class Generation:
         if verify:
             manifests.verify(folder, manifest)
         columns = Columns.open(folder)
-        passages = PassageFile.open(folder / "passages.bin")
         analyzer = Analyzer(manifest.languages, weights=manifest.lexical.field_weights)
         _check_id(folder, "analyser", manifest.analyzer_id, analyzer.id)
         make = encoder_of or partial(_loaded, threads=threads)
@@ -108,7 +109,7 @@ class Generation:
             manifest=manifest,
             columns=columns,
             pages=PageStore.open(folder / "pages.sqlite"),
-            passages=passages,
+            passages=PassageFile.open(folder / "passages.bin"),
             analyzer=analyzer,
             lexical=_open_lexical(folder, manifest),
             dense=dense,
@@ -119,6 +120,7 @@ class Generation:
             sparse_encoder=sparse_encoder,
             reranker=model,
             rerank_top=ordering.top if ordering is not None else 0,
+            near=NearFile.open(folder),
         )
         _check_counts(generation)
         return generation
@@ -226,6 +228,8 @@ def _check_counts(generation: Generation) -> None:
     ]
     if generation.dense is not None and generation.encoder is not None:
         pairs.append(("dense", generation.dense.dim, generation.encoder.dim))
+    if generation.near.version_count:
+        pairs.append(("near", generation.near.version_count, columns.version_count))
     if generation.sparse is not None:
         pairs.append(("sparse", generation.sparse.count, columns.passage_count))
     for name, found, wanted in pairs:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from corpus_builder import publish, stages
@@ -22,7 +23,14 @@ from corpus_builder.errors import (
     StageFailedError,
 )
 from corpus_builder.inputs import recognise
-from corpus_builder.recipe import DenseRecipe, ExtractRecipe, LexicalRecipe, Recipe, SourceRecipe
+from corpus_builder.recipe import (
+    DenseRecipe,
+    ExtractRecipe,
+    LexicalRecipe,
+    NearRecipe,
+    Recipe,
+    SourceRecipe,
+)
 from corpus_builder.recipe_file import parse
 from corpus_builder.verifying import content_id
 from corpus_builder.workspace import KILL_VARIABLE, Workspace
@@ -31,8 +39,9 @@ from world_core import manifest as manifests
 from world_core.engine import Engine
 from world_core.errors import MissingPartError, WorldError
 from world_core.generation import Generation
+from world_core.near import NearFile
 from world_core.types import FetchCall, Outcome, SearchCall
-from world_core.views import at_clock
+from world_core.views import Columns, at_clock
 
 EPOCH = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
 DAY = 86_400
@@ -42,6 +51,8 @@ STATES = [
     "snapshot",
     "block",
     "passages",
+    "shingles",
+    "near",
     "tables",
     "lexical",
     "vectors",
@@ -112,11 +123,15 @@ def test_the_world_is_whole_and_reported(undisturbed: Path) -> None:
         "read",
         "snapshot",
         "passages",
+        "near",
         "tables",
         "lexical",
         "dense",
     ]
-    assert report["bytes_by_part"].keys() >= {"pages.sqlite", "passages.bin", "lexical", "dense"}
+    near = NearFile.open(folder)
+    assert near.version_count == manifest.counts.versions
+    assert report["near"] == {"pairs": near.pair_count, "held": near.held_count, "skipped": 0}
+    assert report["bytes_by_part"].keys() >= {"pages.sqlite", "passages.bin", "lexical", "near"}
     assert not list((undisturbed / "worlds").glob(".build-*"))
 
 
@@ -139,9 +154,43 @@ def test_workers_leave_no_trace(undisturbed: Path, tmp_path: Path) -> None:
     assert world_id(tmp_path) == world_id(undisturbed)
     one = publish.resolve(undisturbed / "worlds" / "small")
     four = publish.resolve(tmp_path / "worlds" / "small")
-    for name in ("pages.sqlite", "passages.bin", "recipe.toml", "questions.jsonl"):
+    names = ["pages.sqlite", "passages.bin", "recipe.toml", "questions.jsonl"]
+    names += [f"near/{name}.npy" for name in ("starts", "others", "shares")]
+    for name in [*names, "columns/group.npy"]:
         assert (one / name).read_bytes() == (four / name).read_bytes()
     assert (one / "dense" / "codes.npy").read_bytes() == (four / "dense" / "codes.npy").read_bytes()
+
+
+def test_copies_on_other_pages_are_known(tmp_path: Path) -> None:
+    text = "The first ferry of the day came in from the sea while nobody else was awake."
+    others = [f"Page {n} tells of something else that happened in year {n}." for n in range(4)]
+    texts = [*others, text, f"{text} {others[1]}", text]
+    rows = [{"url": f"https://a.example/{n}", "text": text} for n, text in enumerate(texts)]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = (SourceRecipe("jsonl", str(tmp_path / "p.jsonl")),)
+    recipe = Recipe("w", source, lexical=LexicalRecipe(engine="tantivy"), clock=1_700_000_000)
+    report = build(recipe, options(tmp_path))
+    generation = Generation.open(publish.resolve(tmp_path / "worlds" / "w"))
+    places = {generation.pages.read(n).meta.url[-1]: n for n in range(len(texts))}
+    holders = {
+        name: set(generation.near.holders(number)[0].tolist()) for name, number in places.items()
+    }
+    assert holders["4"] == {places["5"], places["6"]}
+    assert holders["6"] == {places["4"], places["5"]}
+    assert holders["1"] == {places["5"]}
+    assert holders["5"] == holders["0"] == set()
+    groups = generation.columns.group
+    assert groups[places["4"]] == groups[places["6"]] == min(places["4"], places["6"])
+    assert np.count_nonzero(groups >= 0) == 2
+    generation.close()
+    assert report.near == {"pairs": 5, "held": 3, "skipped": 0}
+    off = build(replace(recipe, near=NearRecipe(0.0)), options(tmp_path))
+    folder = publish.resolve(tmp_path / "worlds" / "w")
+    assert off.world_id != report.world_id
+    assert off.near == {}
+    assert not (folder / "near").exists()
+    assert content_id(folder, manifests.read(folder)) == off.world_id
+    assert set(Columns.open(folder).group.tolist()) == {-1}
 
 
 def test_building_again_keeps_the_folder(undisturbed: Path, tmp_path: Path) -> None:

@@ -27,7 +27,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Sample:
         patch.setattr(snapshots, "BLOCK_PAGES", 4)
         one = sample(root, drafts(10, versions=2), passages=PassagesRecipe(target=100, limit=150))
     write_tables(
-        root, one.folder, one.blocks, languages=one.languages, recipe={}, encoder_id="tiny"
+        root,
+        one.folder,
+        one.blocks,
+        languages=one.languages,
+        recipe={},
+        encoder_id="tiny",
+        groups=np.full(one.snapshot.versions, -1, np.int32),
     )
     return one
 

@@ -4,11 +4,13 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from corpus_builder import inspection, publish
 from world_core import manifest as manifests
 from world_core.errors import DamagedFileError, ForeignWorldError
+from world_core.near import write_near
 from world_core.types import FOREVER
 
 
@@ -33,6 +35,7 @@ def test_the_facts_are_those_of_the_world(home: Path) -> None:
         "from": "2015-02-28T00:00:00Z",
         "to": "2020-01-06T00:00:00Z",
     }
+    assert facts["near"] == {"pairs": 0, "held": 0, "in_groups": 0}
     counts = facts["counts"]
     assert isinstance(counts, dict)
     assert counts["pages"] == 18
@@ -40,6 +43,27 @@ def test_the_facts_are_those_of_the_world(home: Path) -> None:
     assert isinstance(files, dict)
     assert files.keys() == manifest.files.keys()
     assert facts["bytes"] == sum(files.values())
+
+
+def test_near_duplicates_are_counted(home: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(publish.resolve(home), tmp_path / "w")
+    group = np.load(folder / "columns" / "group.npy")
+    group[[3, 7]] = 3
+    np.save(folder / "columns" / "group.npy", group)
+    starts = np.repeat([0, 1, 2], [4, 4, 11])
+    write_near(folder, {"starts": starts, "others": np.array([7, 3]), "shares": np.ones(2)})
+    _sealed(folder)
+    assert inspection.inspect(folder)["near"] == {"pairs": 2, "held": 2, "in_groups": 2}
+    shutil.rmtree(folder / "near")
+    _sealed(folder)
+    facts = inspection.inspect(folder)
+    assert facts["near"] is None
+    assert "near: none" in inspection.lines(facts)
+
+
+def _sealed(folder: Path) -> None:
+    files = manifests.digest_files(folder)
+    manifests.write(folder, manifests.read(folder).model_copy(update={"files": files}))
 
 
 def test_lines_show_every_fact(home: Path) -> None:

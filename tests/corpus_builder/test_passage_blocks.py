@@ -11,6 +11,7 @@ from corpus_builder.errors import StageFailedError
 from corpus_builder.passage_blocks import BlockTask, read_terms, write_block
 from corpus_builder.recipe import PassagesRecipe
 from corpus_builder.snapshot import read_pages
+from corpus_builder.workers import second_chance
 from tests.corpus_builder.samples import Sample, drafts, sample, snapshot_of
 from world_core.analysis import Analyzer
 from world_core.passages import PassageFile, cut
@@ -102,7 +103,7 @@ def test_no_pages_make_no_blocks(tmp_path: Path) -> None:
 
 def test_a_second_death_at_a_block_stops_the_stage(tmp_path: Path) -> None:
     task = block(tmp_path, "version")
-    died = passage_blocks._second_chance()
+    died = second_chance("passages")
     assert died(task, -9) == task
     with pytest.raises(StageFailedError, match="block 0"):
         died(task, -9)

@@ -6,6 +6,7 @@ from corpus_builder.recipe import (
     DenseRecipe,
     ExpansionRecipe,
     LexicalRecipe,
+    NearRecipe,
     PassagesRecipe,
     Recipe,
     RerankerRecipe,
@@ -37,6 +38,8 @@ def test_names_paths_engines_and_encoders_are_not_content() -> None:
 def test_everything_that_changes_answers_is_content() -> None:
     changes = [
         replace(PLAIN, snapshot=SnapshotRecipe("keep")),
+        replace(PLAIN, near=NearRecipe(0.0)),
+        replace(PLAIN, near=NearRecipe(0.7)),
         replace(PLAIN, passages=PassagesRecipe(target=900)),
         replace(PLAIN, passages=PassagesRecipe(limit=1600)),
         replace(PLAIN, lexical=LexicalRecipe(unit="passage")),

@@ -14,6 +14,7 @@ from corpus_builder.recipe import (
     ExpansionRecipe,
     ExtractRecipe,
     LexicalRecipe,
+    NearRecipe,
     PassagesRecipe,
     Recipe,
     RerankerRecipe,
@@ -70,6 +71,7 @@ RECIPES = st.builds(
     sources=st.lists(SOURCES, min_size=1, max_size=3).map(tuple),
     extract=st.builds(ExtractRecipe, st.floats(0.05, 3600), st.integers(0, 1000)),
     snapshot=st.builds(SnapshotRecipe, st.sampled_from(["auto", "alias", "keep"])),
+    near=st.builds(NearRecipe, st.just(0.0) | st.floats(0.3, 0.9)),
     passages=st.builds(PassagesRecipe, st.integers(50, 1000), st.integers(1000, 100_000)),
     lexical=st.builds(
         LexicalRecipe,

@@ -38,6 +38,9 @@ exact_duplicates = "keep"
 target = 500
 limit = 700
 
+[near]
+least = 0.75
+
 [lexical]
 engine = "tantivy"
 unit = "passage"
@@ -103,6 +106,7 @@ def test_reads_every_setting() -> None:
     assert recipe.extract.cpu_seconds == 1.0
     assert recipe.extract.least_words == 4
     assert recipe.snapshot.exact_duplicates == "keep"
+    assert recipe.near.least == 0.75
     assert (recipe.passages.target, recipe.passages.limit) == (500, 700)
     assert (recipe.lexical.engine, recipe.lexical.unit) == ("tantivy", "passage")
     assert (recipe.lexical.k1, recipe.lexical.b) == (1.2, 0.75)
@@ -220,6 +224,7 @@ def test_dump_names_no_folder_of_this_machine(tmp_path: Path) -> None:
         ("[[sources]]\nkind='atlas'\n[lexical]\nengin = 'lucene'", "'engin'"),
         ("[[sources]]\nkind='atlas'\n[dense]\nencoder='tiny'\nrow = 'all'", "'row'"),
         ("[[sources]]\nkind='atlas'\n[snapshot]\nnear = 1", "'near'"),
+        ("[[sources]]\nkind='atlas'\n[near]\nmost = 1", "'most'"),
         ("[[sources]]\nkind='atlas'\n[passages]\nstep = 1", "'step'"),
         ("[[sources]]\nkind='atlas'\n[extract]\nstep = 1", "'step'"),
         ("[[sources]]\nkind='atlas'\n[fusion]\nmethod = 'rrf'", "'method'"),
@@ -243,6 +248,9 @@ def test_unknown_keys_are_refused_by_name(text: str, found: str) -> None:
         ("[[sources]]\nkind='atlas'\n[lexical.field_weights]\ntitle = -1", "'-1.0'"),
         ("[[sources]]\nkind='atlas'\n[passages]\ntarget = 900\nlimit = 800", "'800'"),
         ("[[sources]]\nkind='atlas'\n[snapshot]\nexact_duplicates = 'drop'", "'drop'"),
+        ("[[sources]]\nkind='atlas'\n[near]\nleast = 0.95", "'0.95'"),
+        ("[[sources]]\nkind='atlas'\n[near]\nleast = 0.2", "'0.2'"),
+        ("[[sources]]\nkind='atlas'\n[near]\nleast = -1", "'-1.0'"),
         ("[[sources]]\nkind='atlas'\n[dense]\nrows = 'all'", "no encoder"),
         ("[[sources]]\nkind='atlas'\n[dense]\nencoder='tiny'\nrows = 'some'", "'some'"),
         ("[[sources]]\nkind='atlas'\n[dense]\nencoder='tiny'\n[dense.arguments]\nx=1.5", "'x'"),
@@ -301,6 +309,15 @@ def test_a_worlds_own_recipe_needs_no_inputs(tmp_path: Path) -> None:
         recipe_dump.dump(recipe), base=tmp_path / "elsewhere", origin="x.toml", inputs=False
     )
     assert again.content_part() == recipe.content_part()
+
+
+def test_near_duplicates_are_sought_unless_a_finished_world_does_not_say_so() -> None:
+    text = '[[sources]]\nkind="atlas"\n'
+    assert parse(text).near.least == 0.6
+    assert parse(f"{text}[near]\nleast = 0").near.least == 0.0
+    old = recipe_file.parse(text, base=Path(), origin="x.toml", inputs=False)
+    assert old.near.least == 0.0
+    assert "near" not in old.content_part()
 
 
 def test_rows_none_means_no_dense_index() -> None:

@@ -40,6 +40,15 @@ def test_stages_add_up_or_say_so() -> None:
     assert StageReport("s", 3, 3).rate == 0.0
 
 
+def test_near_duplicates_are_told_if_they_were_sought() -> None:
+    report = full()
+    assert not any("Near" in line for line in report.lines())
+    report.near = {"pairs": 1234, "held": 56, "skipped": 7}
+    (line,) = [line for line in report.lines() if "Near" in line]
+    assert all(number in line for number in ("1,234 pairs", "56 versions", "7 shingles"))
+    assert report.as_json()["near"] == report.near
+
+
 def test_the_file_holds_everything(tmp_path: Path) -> None:
     full().write(tmp_path / "r.json")
     saved = json.loads((tmp_path / "r.json").read_text())

@@ -17,7 +17,12 @@ from world_core.views import UNKNOWN, Columns
 
 def tables(made: Sample, folder: Path, **more: object) -> str:
     folder.mkdir(exist_ok=True)
-    settings: dict[str, object] = {"recipe": {"a": 1}, "encoder_id": "e", **more}
+    settings: dict[str, object] = {
+        "recipe": {"a": 1},
+        "encoder_id": "e",
+        "groups": np.full(made.snapshot.versions, -1, np.int32),
+        **more,
+    }
     return write_tables(
         folder,
         made.folder,
@@ -48,6 +53,14 @@ def test_columns_say_what_the_pages_say(tmp_path: Path) -> None:
     languages = [made.languages[n] for n in columns.language.tolist()]
     assert languages == [v.language for _, _, v in versions]
     assert set(columns.group.tolist()) == {-1}
+
+
+def test_the_groups_are_a_column(tmp_path: Path) -> None:
+    made = sample(tmp_path / "s", drafts(4))
+    groups = np.array([-1, 1, -1, 1], np.int32)
+    plain = tables(made, tmp_path / "plain")
+    assert tables(made, tmp_path / "t", groups=groups) == plain
+    assert Columns.open(tmp_path / "t").group.tolist() == groups.tolist()
 
 
 def test_store_and_passages_hold_the_snapshot(tmp_path: Path) -> None:

@@ -191,6 +191,20 @@ def test_sync_tree_takes_every_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert set(synced) == wanted
 
 
+def test_stages_are_put_into_one_folder(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    for name in ("one/columns/a", "two/files/columns/b", "two/files/near/c", "two/other"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    for _ in range(2):
+        folder = workspace.assembled(["one", "two/files", "absent"])
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        names = [str(path.relative_to(folder)) for path in files]
+        assert names == ["columns/a", "columns/b", "near/c"]
+        assert files[0].samefile(tmp_path / "one/columns/a")
+        (folder / "leftover").touch()
+
+
 def test_digests_depend_on_values_and_order() -> None:
     assert digest_of(1, "a") != digest_of("a", 1)
     assert digest_of({"a": 1, "b": 2}) == digest_of({"b": 2, "a": 1})

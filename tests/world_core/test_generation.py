@@ -6,12 +6,14 @@ import gc
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.world_core.worlds import make_world
 from world_core.engine import Engine
-from world_core.errors import BadWorldError, IndexFailedError
+from world_core.errors import BadWorldError, ForeignWorldError, IndexFailedError
 from world_core.generation import Generation
+from world_core.near import write_near
 from world_core.types import SearchCall
 
 DAY = 86_400
@@ -70,3 +72,19 @@ def test_parts_of_two_worlds_are_refused(world: Path, tmp_path: Path) -> None:
     shutil.copy(other / "manifest.json", mixed / "manifest.json")
     with pytest.raises(BadWorldError):
         Generation.open(mixed)
+
+
+def test_near_duplicates_of_another_world_are_refused(world: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(world, tmp_path / "w")
+    generation = Generation.open(folder)
+    versions = generation.columns.version_count
+    assert generation.near.version_count == versions
+    generation.close()
+    nothing = {"others": np.zeros(0), "shares": np.zeros(0)}
+    write_near(folder, {"starts": np.zeros(versions), **nothing})
+    with pytest.raises(ForeignWorldError, match=f"near.*{versions - 1} where.*{versions}"):
+        Generation.open(folder, verify=False)
+    shutil.rmtree(folder / "near")
+    generation = Generation.open(folder, verify=False)
+    assert generation.near.holders(0)[0].size == 0
+    generation.close()
