@@ -21,7 +21,7 @@ SAMPLE = 48
 """Shingles that a version lends to the index; all of them where it has no more."""
 
 MOST_HOLDERS = 500
-"""A shingle of more versions proposes no candidates: it is a part of many pages, not of one."""
+"""A shingle of more pages proposes no candidates: it is a part of many, not of one."""
 
 MISSED = 1e-6
 """Likelihood below which a version of just enough common shingles may be missed by its sample."""
@@ -159,14 +159,18 @@ class _Index:
 
 
 def _trimmed(index: _Index, sets: ShingleSets, tell: Tell) -> tuple[_Index, Numbers, int]:
-    """Leave out the shingles that only one version or too many have.
+    """Leave out the shingles that only one page or too many have.
 
     Returns:
         The index, how many shingles of each version's sample too many have, and how many these are.
     """
-    holders = np.zeros(index.keys.size, np.int64)
-    for shingles in _told(sets, tell):
-        holders[index.places(shingles)] += 1
+    holders = np.zeros(index.keys.size, np.int32)
+    last = np.full(index.keys.size, -1, np.int32)  # the page that was counted last
+    for page, shingles in zip(sets.pages.tolist(), _told(sets, tell), strict=True):
+        places = index.places(shingles)
+        fresh = places[last[places] != page]
+        holders[fresh] += 1
+        last[fresh] = page
     lent = np.diff(index.starts)
     many = holders > MOST_HOLDERS
     kept = (holders > 1) & ~many

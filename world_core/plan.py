@@ -143,7 +143,8 @@ def building(extent: Extent, machine: Machine, *, workers: int, used: int = 0) -
         },
         machine.memory_free,
     )
-    work = cost("draft_page") * pages * scale + cost("work_passage") * extent.passages
+    page = cost("draft_page") + cost("work_shingles")
+    work = page * pages * scale + cost("work_passage") * extent.passages
     disk = Need(
         "disk",
         {
@@ -245,6 +246,7 @@ def _hours(extent: Extent, machine: Machine, workers: int) -> Mapping[str, float
         "read": cost("read_page") * pages / shared,
         "snapshot": cost("snapshot_page") * pages,
         "passages": cost("passages_page") * pages / shared,
+        "near": cost("shingles_page") * pages / shared + cost("near_page") * pages,
         "tables": cost("tables_page") * pages,
         "lexical": cost(tool) * pages,
         "encode": 0.0,

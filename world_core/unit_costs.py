@@ -87,6 +87,8 @@ COSTS: Mapping[str, Cost] = MappingProxyType(
         "read_page": Cost(0.019, "CPU s a page, all cores", "measured: extraction of HTML"),
         "snapshot_page": Cost(0.001, "CPU s a page, one core", "measured"),
         "passages_page": Cost(0.0048, "CPU s a page, all cores", "measured"),
+        "shingles_page": Cost(0.0017, "CPU s a page, all cores", "measured: shingles of all texts"),
+        "near_page": Cost(0.0008, "CPU s a page, one core", "measured: pairs of pages"),
         "tables_page": Cost(0.0012, "CPU s a page, one core", "measured"),
         "lucene_page": Cost(0.0014, "CPU s a page, one core", "measured"),
         "tantivy_page": Cost(0.0002, "CPU s a page, one core", "measured"),
@@ -103,6 +105,7 @@ COSTS: Mapping[str, Cost] = MappingProxyType(
         "work_passage": Cost(
             2400, "bytes a passage in the work folder", "measured: text and terms"
         ),
+        "work_shingles": Cost(5900, "bytes a page in the work folder", "measured: all shingles"),
         # Memory of a serving process, beside its encoder.
         "process": Cost(200 * MIB, "bytes a process", "measured: Python with the libraries"),
         "worker": Cost(100 * MIB, "bytes a process without worlds", "measured: HTTP alone"),

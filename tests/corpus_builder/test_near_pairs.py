@@ -141,6 +141,17 @@ def test_frequent_shingles_propose_nothing_but_count(monkeypatch: pytest.MonkeyP
     assert found.items() <= brute(texts, range(11), LEAST).items()
 
 
+def test_many_versions_of_a_page_are_no_frequency(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(near_pairs, "MOST_HOLDERS", 5)
+    text = " ".join(words(random.Random(4), 30))
+    texts = [*(f"{text} edition {n}" for n in range(9)), f"copied: {text}"]
+    pages = [0] * 9 + [1]
+    pairs = find_pairs(sets_of(texts, pages), LEAST, nobody)
+    assert pairs.skipped == 0
+    assert by_pair(pairs) == brute(texts, pages, LEAST)
+    assert set(by_pair(pairs)) == {pair for n in range(9) for pair in ((n, 9), (9, n))}
+
+
 def test_the_sample_is_large_enough() -> None:
     assert fewest(0.3) >= 1
     assert fewest(0.3) < fewest(0.6) < fewest(0.9) < SAMPLE * 0.9
