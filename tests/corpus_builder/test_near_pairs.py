@@ -119,6 +119,22 @@ def test_short_texts_are_found_exactly(texts: list[list[str]], least: float, ver
     assert by_pair(find_pairs(sets_of(plain, pages), least, nobody)) == brute(plain, pages, least)
 
 
+@pytest.mark.parametrize("least", [0.3, 0.6, 0.7, 0.9])
+def test_a_share_of_just_the_least_is_enough(least: float) -> None:
+    text = words(random.Random(2), 14)  # ten shingles
+    texts = [" ".join(text)]
+    for common in (round(10 * least), round(10 * least) - 1):
+        texts.append(" ".join([*text[: common + 4], *words(random.Random(100 + common), 20)]))
+    found = by_pair(find_pairs(sets_of(texts), least, nobody))
+    assert {pair for pair in found if pair[0] == 0} == {(0, 1)}
+
+
+@given(st.sets(st.integers(0, 200), min_size=1), st.lists(st.integers(0, 200)))
+def test_members_are_known_and_no_others(members: set[int], asked: list[int]) -> None:
+    known = near_pairs._Members(np.array(sorted(members), np.uint64))
+    assert known.has(np.array(asked, np.uint64)).tolist() == [one in members for one in asked]
+
+
 def test_pairs_are_in_order() -> None:
     text = " ".join(words(random.Random(1), 50))
     pairs = find_pairs(sets_of([text] * 9), LEAST, nobody)
