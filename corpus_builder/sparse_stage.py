@@ -18,7 +18,7 @@ from corpus_builder.recipe import SparseRecipe
 from corpus_builder.sparse_cache import SparseCache
 from corpus_builder.vector_cache import text_digest
 from corpus_builder.workspace import kill_point
-from world_core.encoders.base import Encoder
+from world_core.encoders.base import Encoder, Wrapping
 from world_core.encoders.sparse import SparseEncoder, SparseVector
 from world_core.indexes.sparse_writer import SparseSummary, write_sparse
 from world_core.types import Vectors
@@ -67,22 +67,12 @@ class Weighing:
         return found
 
 
-class Accompanied:
+class Accompanied(Wrapping[Encoder]):
     """An encoder with a sparse one beside it: what it encodes is weighed at once."""
 
     def __init__(self, encoder: Encoder, weighing: Weighing) -> None:
-        self._encoder = encoder
+        super().__init__(encoder)
         self._weighing = weighing
-
-    @property
-    def id(self) -> str:
-        """The encoder's own id."""
-        return self._encoder.id
-
-    @property
-    def dim(self) -> int:
-        """Number of components."""
-        return self._encoder.dim
 
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
         """Return the encoder's vectors of queries, shape (n, dim); they are not weighed."""

@@ -57,7 +57,7 @@ class WorldClient:
         transport: another way to reach the server, see :mod:`world_client.local`.
 
     Raises:
-        BadRequestError: the address has no ``http://`` or ``https://``.
+        ConnectionFailedError: the address has no ``http://`` or ``https://``.
     """
 
     def __init__(
@@ -71,7 +71,9 @@ class WorldClient:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         if not url.lower().startswith(("http://", "https://")):
-            raise BadRequestError(f"{url!r} is no address: write http:// or https:// in front.")
+            raise ConnectionFailedError(
+                f"{url!r} is no address: write http:// or https:// in front."
+            )
         self._url = url.rstrip("/")
         self._headers = {"X-API-KEY": key} if key else {}
         self._deadline = deadline

@@ -23,7 +23,7 @@ class SyncWorldClient:
         key: API key for an address; an asynchronous client has its own.
 
     Raises:
-        BadRequestError: the address has no ``http://`` or ``https://``.
+        ConnectionFailedError: the address has no ``http://`` or ``https://``.
     """
 
     def __init__(self, client: WorldClient | str, *, key: str = "") -> None:

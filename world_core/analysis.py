@@ -89,7 +89,7 @@ _DIACRITICS: Final = re.compile(
     "\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
     "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f\U000e0100-\U000e01ef]+"
 )
-# Plane 1 as a whole, without kana and emoji, and variation selectors: all its ranges were slow.
+# Plane 1 without kana and emoji, and variation selectors: a class of all its ranges is slow.
 _ASTRAL: Final = "\U00010000-\U0001afff\U0001b170-\U0001efff\U000e0100-\U000e01ef"
 # Letters that Unicode does not take apart into a base and a mark.
 _LETTERS: Final = str.maketrans(

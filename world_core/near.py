@@ -13,11 +13,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world_core.errors import DamagedFileError
+from world_core.indexes.tables import damaged, mapped
 
 FOLDER: Final = "near"
 
-_TYPES: Final = {"starts": np.int64, "others": np.int32, "shares": np.float32}
+_TYPES: Final[Mapping[str, np.dtype[Any]]] = {
+    "starts": np.dtype(np.int64),
+    "others": np.dtype(np.int32),
+    "shares": np.dtype(np.float32),
+}
 
 
 class NearFile:
@@ -47,9 +51,10 @@ class NearFile:
         """
         if not (folder / FOLDER).exists():
             return cls.unknown()
-        arrays = {name: _mapped(folder, name) for name in _TYPES}
+        arrays = {name: mapped(_path(folder, name), kind, 1) for name, kind in _TYPES.items()}
         if fault := _fault(**arrays):
-            raise _damaged(folder, *fault)
+            name, what = fault
+            raise damaged(_path(folder, name), what)
         return cls(**arrays)
 
     @classmethod
@@ -91,21 +96,13 @@ def write_near(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    place = folder / FOLDER
-    place.mkdir(exist_ok=True)
+    (folder / FOLDER).mkdir(exist_ok=True)
     for name, kind in _TYPES.items():
-        np.save(place / f"{name}.npy", arrays[name].astype(kind), allow_pickle=False)
+        np.save(_path(folder, name), arrays[name].astype(kind), allow_pickle=False)
 
 
-def _mapped(folder: Path, name: str) -> NDArray[Any]:
-    path = folder / FOLDER / f"{name}.npy"
-    try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise _damaged(folder, name, f"cannot be read ({error})") from error
-    if array.dtype != _TYPES[name] or array.ndim != 1:
-        raise _damaged(folder, name, f"is {array.dtype} of shape {array.shape}")
-    return array
+def _path(folder: Path, name: str) -> Path:
+    return folder / FOLDER / f"{name}.npy"
 
 
 def _fault(
@@ -129,10 +126,3 @@ def _fault(
 
 def _falls(numbers: NDArray[np.int64]) -> bool:
     return bool(np.any(numbers[1:] < numbers[:-1]))
-
-
-def _damaged(folder: Path, name: str, what: str) -> DamagedFileError:
-    return DamagedFileError(
-        f"'{FOLDER}/{name}.npy' of world {folder} {what}.",
-        hint=f"See all damage with: world-server check {folder}.",
-    )

@@ -91,23 +91,6 @@ class _TermNumbers(dict[str, int]):
         return self.setdefault(term, int.from_bytes(digest, "little"))
 
 
-def share(part: NDArray[np.uint64], whole: NDArray[np.uint64]) -> float:
-    """Return how much of a text another contains: the share of its shingles the other has.
-
-    0.0 for a text without shingles.
-    """
-    return common(part, whole) / part.size if part.size else 0.0
-
-
-def common(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> int:
-    """Return how many shingles two texts have in common."""
-    if not one.size or not other.size:
-        return 0
-    places = np.searchsorted(other, one)
-    places[places == other.size] = 0
-    return int(np.count_nonzero(other[places] == one))
-
-
 def _needs_reading(text: str) -> bool:
     """Tell whether a text's marks change its words: links, escapes, emphasis inside of a word.
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
-from world_core.errors import DamagedFileError
+from world_core.indexes.tables import damaged, mapped
 
 FOLDER: Final = "sitelinks"
 
@@ -25,7 +25,11 @@ SHOWN: Final = 6
 """Sitelinks of a hit at most."""
 
 _INDEXES: Final = frozenset({"", "index.html", "index.htm", "index.php", "index.xhtml"})
-_TYPES: Final = {"versions": np.int32, "starts": np.int64, "targets": np.int32}
+_TYPES: Final[Mapping[str, np.dtype[Any]]] = {
+    "versions": np.dtype(np.int32),
+    "starts": np.dtype(np.int64),
+    "targets": np.dtype(np.int32),
+}
 
 
 def is_start(key: str) -> bool:
@@ -58,19 +62,11 @@ class SiteLinks:
         Raises:
             DamagedFileError: a file is missing, unreadable or does not fit the others.
         """
-        arrays = []
-        for name, kind in _TYPES.items():
-            path = folder / FOLDER / f"{name}.npy"
-            try:
-                array = np.load(path, mmap_mode="r", allow_pickle=False)
-            except (OSError, ValueError, EOFError) as error:
-                raise _damaged(folder, name, f"cannot be read ({error})") from error
-            if array.dtype != kind or array.ndim != 1:
-                raise _damaged(folder, name, f"is {array.dtype} of shape {array.shape}")
-            arrays.append(array)
-        versions, starts, targets = arrays
+        versions, starts, targets = (
+            mapped(_path(folder, name), kind, 1) for name, kind in _TYPES.items()
+        )
         if starts.size != versions.size + 1 or starts[0] or starts[-1] != targets.size:
-            raise _damaged(folder, "starts", "does not fit the others")
+            raise damaged(_path(folder, "starts"), "does not fit the others")
         return cls(versions, starts, targets)
 
     def of(self, version: int) -> list[int]:
@@ -89,8 +85,7 @@ def write_sitelinks(folder: Path, targets: Mapping[int, Sequence[int]]) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    place = folder / FOLDER
-    place.mkdir(exist_ok=True)
+    (folder / FOLDER).mkdir(exist_ok=True)
     versions = sorted(version for version, pages in targets.items() if pages)
     counts = [len(targets[version]) for version in versions]
     values = {
@@ -99,11 +94,8 @@ def write_sitelinks(folder: Path, targets: Mapping[int, Sequence[int]]) -> None:
         "targets": [page for version in versions for page in targets[version]],
     }
     for name, kind in _TYPES.items():
-        np.save(place / f"{name}.npy", np.array(values[name], kind), allow_pickle=False)
+        np.save(_path(folder, name), np.array(values[name], kind), allow_pickle=False)
 
 
-def _damaged(folder: Path, name: str, what: str) -> DamagedFileError:
-    return DamagedFileError(
-        f"'{FOLDER}/{name}.npy' of world {folder} {what}.",
-        hint=f"See all damage with: world-server check {folder}.",
-    )
+def _path(folder: Path, name: str) -> Path:
+    return folder / FOLDER / f"{name}.npy"

@@ -11,7 +11,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from world_client import (
-    BadRequestError,
     ConnectionFailedError,
     SearchRequest,
     SyncWorldClient,
@@ -75,8 +74,9 @@ def test_an_address_is_enough(url: str) -> None:
 
 @pytest.mark.parametrize("address", ["127.0.0.1:8000", "", "localhost", "ftp://a.example"])
 def test_an_address_without_its_scheme_is_refused(address: str) -> None:
-    with pytest.raises(BadRequestError, match="write http://"):
+    with pytest.raises(ConnectionFailedError, match="write http://") as caught:
         SyncWorldClient(address)
+    assert not caught.value.trainable  # the operator wrote it, not the model
 
 
 def test_many_threads_share_one_client(url: str) -> None:

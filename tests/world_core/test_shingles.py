@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from world_core import shingles as module
 from world_core.scripts import UNIT
-from world_core.shingles import CHARACTERS, WORDS, Shingler, common, share
+from world_core.shingles import CHARACTERS, WORDS, Shingler
 from world_core.shown import shown
+
+Numbers = NDArray[np.uint64]
 
 TEXTS = {
     "latin": "The keeper of the old lighthouse counts every ship that passes the pier at dawn.",
@@ -33,6 +36,11 @@ AROUND = {
 words = st.text(st.sampled_from("abcdeßéøñابتدгджऀकि"), min_size=1, max_size=8)
 characters = st.text(st.sampled_from("天地玄黄宇宙あいうがカキ한국กขคงอา"), min_size=1, max_size=8)
 pieces = st.lists(st.one_of(words, characters), max_size=40)
+
+
+def share(part: Numbers, whole: Numbers) -> float:
+    """Return how much of a text another contains: the share of its shingles the other has."""
+    return float(np.isin(part, whole).mean())
 
 
 @pytest.fixture(scope="module")
@@ -164,14 +172,12 @@ def test_remembered_terms_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(shingler._numbers) <= 3
 
 
-def test_shares_are_exact() -> None:
+def test_one_word_changes_the_windows_that_hold_it() -> None:
     shingler = Shingler()
     ten = [f"w{n}" for n in range(14)]  # ten shingles
     part = shingler.shingles(" ".join(ten))
     assert part.size == 10
     for kept in range(4, 15):
         whole = shingler.shingles(" ".join([*ten[:kept], "x", "y", "z", "q", "r"]))
-        assert common(part, whole) == common(whole, part) == max(0, kept - 4)
         assert share(part, whole) == max(0, kept - 4) / 10
-    nothing = shingler.shingles("")
-    assert share(nothing, part) == share(part, nothing) == 0.0
+    assert shingler.shingles("").size == 0

@@ -73,7 +73,9 @@ class Queries:
 
     def _planned(self, plan: common.Plan) -> Java:
         """Return the query whose score is the sum over the plan's scored clauses."""
-        scored = self._parsed(plan.scored) or self._any(self._groups(plan.scored))
+        scored = self._parsed(plan.scored)
+        if scored is None:
+            scored = self._any(self._groups(plan.scored))
         if not plan.required and not plan.forbidden:
             return scored
         builder = self._builder().add(scored, self._must)
